@@ -646,8 +646,17 @@ class Record:
 
     @property
     def searched_text(self) -> str:
-        """The text for searches by words: the content with its speaker, `use_when` and the tags."""
-        return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags))))
+        """The text for searches by words: the content with its speaker, `use_when`, the tags, and the names
+        in relations that a model has read in it."""
+        names = " ".join(name for one, _, two in self.relations for name in (one, two))
+        return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags), names)))
+
+    @property
+    def relations(self) -> Sequence[tuple[str, str, str]]:
+        """The relations that a model has read in it: source, relationship, destination."""
+        told = self.metadata.get(RELATIONS)
+        rows = [each for each in told if isinstance(each, list)] if isinstance(told, list) else []
+        return [(each[0], each[1], each[2]) for each in rows if [*map(type, each)] == [str, str, str]]
 
     @property
     def _told(self) -> str:

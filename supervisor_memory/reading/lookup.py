@@ -347,7 +347,7 @@ class Reader:
             InvalidContent: an argument cannot be what it is for.
             BackendError, DeadlineExceeded: the store failed.
         """
-        from supervisor_memory.reading.relations import around  # a turn needs none of it
+        from supervisor_memory.reading.relations import told_of  # a turn needs none of it
 
         scope = Scope(user_id)
         most, start = check_amount(limit, what="limit"), check_amount(offset, what="offset", least=0)
@@ -358,12 +358,7 @@ class Reader:
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             then = past(self.services, scope.user_id, when)
             curator = replace(curator, reading=lambda: then)
-        origin, goal = (
-            curator.find(each, scope.user_id, op="relations") if each and is_id(each) else None
-            for each in named
-        )
-        every = curator.every(Filter(user_id=scope.user_id))
-        told = around(every, about, to=to, limit=most, offset=start, origin=origin, goal=goal)
+        told = told_of(curator, scope.user_id, about, to=to, limit=most, offset=start)
         self.trail.accessed("relations", told.records.values(), scope)
         return told
 

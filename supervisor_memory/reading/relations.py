@@ -4,21 +4,25 @@ Nothing is kept for it: the relations are read off the active records when someb
 long as the records that say so. docs/relations.md has its page.
 """
 
-from collections import defaultdict, deque
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from heapq import heappop, heappush
-from itertools import islice
-from typing import Any, Final
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import lru_cache
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, Final
 
 from supervisor_memory.errors import InvalidContent
-from supervisor_memory.model.records import ARTIFACT, RELATIONS, Record
+from supervisor_memory.language.terms import has_cjk, terms
+from supervisor_memory.model.records import ARTIFACT, Filter, Kind, Query, Record, is_id
 from supervisor_memory.signals.walk import MOST_HOLDERS
 from supervisor_memory.understand.entities import entities, key_of
 from supervisor_memory.understand.lineage import lineage_of
 from supervisor_memory.understand.names import identifiers
-from supervisor_memory.understand.relations import SAME, Relation, pieces, relations
+from supervisor_memory.understand.relations import SAME, pieces, relations
 from supervisor_memory.understand.sql import tables_of
+
+if TYPE_CHECKING:
+    from supervisor_memory.upkeep.edit import Curator
 
 MADE_FROM: Final = "made_from"
 COMPUTED_FROM: Final = "computed_from"
@@ -29,7 +33,8 @@ MOST_RECORDS: Final = 20_000
 """The newest records of a user that are read."""
 _BY_RELATION, _BY_RECORD = 2, 5
 _FARTHEST: Final = 6 * _BY_RECORD
-_MOST_PARSED: Final = 4_000
+_MOST_READ: Final = 1_000  # records, for a way, and for each side of a lineage
+_MOST_OF_A_NAME: Final = 500
 _MOST_REACHED: Final = 1_000
 _LONGEST_NAME: Final = 200
 _KINDS: Final = ("table", "column", "metric", "file", "report")
@@ -138,6 +143,54 @@ class Relations:
         return {"about": self.about, **told, "records": records, "next": self.next, "notes": list(self.notes)}
 
 
+Naming = Callable[[Sequence[Sequence[str]], int], Sequence[tuple[int, Sequence[Record]]]]
+"""Takes names, each by its terms, and a limit; gives how many records hold each, and the newest of them."""
+
+
+def told_of(
+    curator: "Curator", user_id: str, about: str, *, to: str | None, limit: int, offset: int
+) -> Relations:
+    """The relations of a thing in a user's records, or of all things in one of them.
+
+    Args:
+        about, to: Names, or ids of records.
+
+    Raises:
+        RecordNotFound: there is no record of such an id, or it is another user's.
+        InvalidContent: a name is empty or too long.
+        BackendError, DeadlineExceeded: the store failed.
+    """
+    where, ports = Filter(user_id=user_id), curator.reading()
+    origin, goal = (
+        curator.find(each, user_id, op="relations") if each and is_id(each) else None for each in (about, to)
+    )
+    find: Any = getattr(ports.services.backend, "naming", None)  # as `Names` has it
+
+    def naming(names: Sequence[Sequence[str]], limit: int) -> Sequence[tuple[int, Sequence[Record]]]:
+        ports = curator.reading()
+        found: Sequence[tuple[int, Sequence[Record]]] = ports.store(
+            find, names, Query("", where, now=ports.now), limit=limit
+        )
+        return found
+
+    here = [each for each in (origin, goal) if each and where.matches(each) and each.is_visible(ports.now)]
+    apart = where if find is None else replace(where, kinds=_NAMED_APART, layers=("abstract",))
+    return around(
+        chain(here, curator.every(apart)),
+        about,
+        to=to,
+        limit=limit,
+        offset=offset,
+        naming=None if find is None else naming,
+        origin=origin,
+        goal=goal,
+    )
+
+
+_NAMED_APART: Final[tuple[Kind, ...]] = ("tool-effects", "task-traces")
+"""Kinds of records with names beside their words: the tables of a query, the file of a result."""
+
+
 def around(
     records: Iterable[Record],
     about: str,
@@ -145,32 +198,35 @@ def around(
     to: str | None,
     limit: int,
     offset: int,
+    naming: Naming | None = None,
     origin: Record | None = None,
     goal: Record | None = None,
 ) -> Relations:
     """The relations of a thing, or of all things in a record.
 
     Args:
-        records: All of one user, newest first.
+        records: Those of one user whose names are not all in their words, newest first; all records, where
+            nothing finds them by name.
         about, to: Names, as "fct_orders" or, where several things have one, "table:orders"; or the ids
             of `origin` and `goal`.
+        naming: Finds all other records.
 
     Raises:
         InvalidContent: a name is empty or too long.
     """
     read = list(islice(records, MOST_RECORDS + 1))
-    graph = _Graph(read[:MOST_RECORDS])
+    graph = _Graph(read[:MOST_RECORDS], naming)
     nodes = graph.nodes_of(about, origin)
     beside = graph.neighbours(nodes, within=origin)
     page = beside[offset : offset + limit]
     links = graph.links_of(nodes, within=origin)[:limit]
-    path = graph.path(nodes, graph.nodes_of(to, goal)) if to is not None else []
     upstream, downstream = graph.made_of(nodes, behind=True), graph.made_of(nodes, behind=False)
+    path = graph.path(nodes, graph.nodes_of(to, goal)) if to is not None else []
     told = [origin.id] if origin else []
     told += [each.record_id for each in links] + [each.record_id for each in path]
     told += [id_ for each in page for id_ in each.record_ids]
     notes = [f"only the newest {MOST_RECORDS:,} records were read"] if len(read) > MOST_RECORDS else []
-    notes += [f"more than {_MOST_PARSED:,} records name what is around it; some were left out"] * graph.is_cut
+    notes += ["what is around it is named in more records than are read; the newest were"] * graph.is_cut
     return Relations(
         about=about,
         names=tuple(map(graph.thing, sorted(nodes))),
@@ -190,37 +246,45 @@ _Edge = tuple[Node, str, Node, str]
 
 
 class _Graph:
-    """The things named in records. Words are looked up in all of them; a record is read closely when a walk
-    comes to it."""
+    """The things named in records: a record is read closely when a walk comes to it."""
 
-    def __init__(self, records: Sequence[Record]) -> None:
+    def __init__(self, records: Sequence[Record], naming: Naming | None) -> None:
         self.records = {each.id: each for each in records}
         self.is_cut = False
-        self._order = {id_: place for place, id_ in enumerate(self.records)}
-        self._pieces = {each.id: pieces(_readable(each)) for each in records}
+        self._naming = naming
+        self._to_read = _MOST_READ
+        self._pieces: dict[str, Sequence[str]] = {}
         self._holders: defaultdict[str, list[str]] = defaultdict(list)
-        for id_, text in self._pieces.items():
-            for piece in dict.fromkeys(text):
-                self._holders[piece].append(id_)
+        for each in self.records.values():
+            for piece in dict.fromkeys(self._pieces_of(each)):
+                self._holders[piece].append(each.id)
         self._things: dict[Node, Thing] = {}
         self._named: dict[str, dict[Node, None]] = {}
         self._links: defaultdict[Node, dict[_Edge, None]] = defaultdict(dict)
+        self._found: dict[str, Sequence[str]] = {}
+        self._counts: dict[str, int] = {}
         self._known: dict[Node, Sequence[str]] = {}
         self._same: dict[Node, frozenset[Node]] = {}
 
     # --- read off records
 
+    def _pieces_of(self, record: Record) -> Sequence[str]:
+        if record.id not in self._pieces:
+            self._pieces[record.id] = pieces(_readable(record))
+        return self._pieces[record.id]
+
     def _read(self, id_: str) -> Collection[Node]:
         """The things that a record names, with its relations taken in."""
         if id_ in self._named:
             return self._named[id_]
-        if len(self._named) >= _MOST_PARSED:
+        if self._to_read <= 0:
             self.is_cut = True
             return ()
+        self._to_read -= 1
         record, named = self.records[id_], self._named.setdefault(id_, {})
-        found = [(key_of(each.name), Thing(each.name, each.kind)) for each in entities(record.content)]
-        told = [(_place(each.source), each.relationship, _place(each.destination)) for each in _told(record)]
-        for one, relationship, other in (*told, *_made(record)):
+        things, told = _in_words(record.content)
+        found = list(things)
+        for one, relationship, other in (*told, *_by_a_model(record), *_made(record)):
             found += [one, other]
             if one[0] != other[0]:
                 edge = one[0], relationship, other[0], id_
@@ -232,21 +296,54 @@ class _Graph:
                 self._things[node] = thing
         return named
 
+    def _look_up(self, nodes: Iterable[Node], most: int = _MOST_OF_A_NAME) -> None:
+        """Find the records that name some things, all at once; the newest `most` of each."""
+        self._find({self._name(node) for node in nodes if node not in self._known}, most)
+
+    def _find(self, names: Collection[str], most: int) -> None:
+        fresh = sorted(names - self._found.keys())
+        for name, (count, records) in zip(fresh, self._named_in(fresh, most), strict=True):
+            self.records |= {each.id: each for each in records if each.id not in self.records}
+            wanted = pieces(name)
+            here = min((self._holders.get(piece, ()) for piece in wanted), key=len, default=())
+            ids = dict.fromkeys([*here, *(each.id for each in records)])
+            held = [id_ for id_ in ids if _holds(self._pieces_of(self.records[id_]), wanted)]
+            self._found[name] = sorted(held, key=lambda id_: self.records[id_].place, reverse=True)
+            self.is_cut = self.is_cut or (len(records) == most == _MOST_OF_A_NAME and count > most)
+
+    def _named_in(self, names: Sequence[str], most: int) -> Sequence[tuple[int, Sequence[Record]]]:
+        if self._naming is None or not names:
+            return [(0, ())] * len(names)
+        return self._naming([_sought(name) for name in names], most)
+
+    def _count(self, nodes: Iterable[Node]) -> None:
+        """Count the records that name some things, all at once."""
+        names = sorted({self.thing(node).name for node in nodes} - self._counts.keys())
+        for name, (count, _) in zip(names, self._named_in(names, 0), strict=True):
+            here = min((len(self._holders.get(each, ())) for each in pieces(name)), default=0)
+            self._counts[name] = max(count, here)
+
+    def _name(self, node: Node) -> str:
+        """The name by which a thing is looked for: of a column the last part, since queries have
+        `f.arr_delay`."""
+        thing = self._things.get(node)
+        name = thing.name if thing else node
+        return name.rsplit(".", 1)[-1] if thing and thing.kind == "column" else name
+
     def _of(self, node: Node) -> Sequence[str]:
         """The ids of the records that name a thing, newest first, each of them read."""
         if node in self._known:
             return self._known[node]
-        thing = self._things.get(node)
         kind, _, id_ = node.partition(":")
         if kind == "report" and id_ in self.records:
             found: Sequence[str] = [id_]
         else:
-            name = thing.name if thing else node
-            found = self._holding_all(pieces(name))
-            if "." in name and (thing is None or thing.kind == "column"):  # queries have `f.arr_delay`
-                found = (
-                    found if found and thing is None else self._holding_all(pieces(name.rsplit(".", 1)[-1]))
-                )
+            name = self._name(node)
+            self._find({name}, _MOST_OF_A_NAME)
+            found = self._found[name]
+            if not found and "." in name and node not in self._things:
+                self._find({last := name.rsplit(".", 1)[-1]}, _MOST_OF_A_NAME)
+                found = self._found[last]
         for id_ in found:
             self._read(id_)
         for id_ in found:
@@ -254,10 +351,6 @@ class _Graph:
                 self._named[id_].setdefault(node)
         self._known[node] = found
         return found
-
-    def _holding_all(self, name: Sequence[str]) -> Sequence[str]:
-        holders = min((self._holders.get(piece, ()) for piece in name), key=len, default=())
-        return [id_ for id_ in holders if _holds(self._pieces[id_], name)]
 
     def _edges(self, node: Node) -> Collection[_Edge]:
         self._of(node)
@@ -324,7 +417,7 @@ class _Graph:
         """The relations of some things, or those in a record, newest first."""
         edges = dict.fromkeys(edge for node in sorted(nodes) for edge in self._edges(node))
         found = [edge for edge in edges if within is None or edge[3] == within.id]
-        found.sort(key=lambda edge: self._order[edge[3]])
+        found.sort(key=lambda edge: self.records[edge[3]].place, reverse=True)
         return [
             Link(self.thing(one), relationship, self.thing(other), id_, _since(self.records[id_]))
             for one, relationship, other, id_ in found
@@ -347,38 +440,46 @@ class _Graph:
                 for other in self._named.get(id_, ()):
                     if other not in nodes:
                         said_by[other][id_] = None
-        order = sorted(said_by, key=lambda node: (node not in related, self._holding(node), node))
+        self._count(said_by)
+        order = sorted(
+            said_by, key=lambda node: (node not in related, self._counts[self.thing(node).name], node)
+        )
         return [
             Neighbour(self.thing(n), tuple(related[n]), tuple(said_by[n])[:_SHOWN_RECORDS]) for n in order
         ]
 
-    def _holding(self, node: Node) -> int:
-        """How many records hold the rarest word of a thing."""
-        return min((len(self._holders.get(each, ())) for each in pieces(self.thing(node).name)), default=0)
-
     def path(self, begin: Collection[Node], end: Collection[Node]) -> list[Step]:
         """The nearest way from some things to others, by relations and by records that name both.
 
-        A relation counts as nearer. What many records name leads nowhere, but where the way begins."""
-        came: dict[Node, tuple[Node, str, str] | None] = {}
-        queue: list[tuple[int, int, Node, tuple[Node, str, str] | None]] = [
-            (0, 0, n, None) for n in sorted(begin)
+        A relation counts as nearer. What many records name leads nowhere, but where the way begins or ends.
+        It is looked for from both ends: of what is far from one of them little is read.
+        """
+        self._to_read = _MOST_READ
+        ends, ways = {*begin, *end}, (_Way(begin), _Way(end))
+        best, met = _FARTHEST + 1, None
+        while all(way.reached for way in ways) and sum(min(way.reached) for way in ways) < best:
+            way, other = sorted(ways, key=lambda each: len(each.reached[min(each.reached)]))
+            far = min(way.reached)
+            here = [node for node in way.reached.pop(far) if way.far[node] == far]
+            self._count(here)
+            here = [node for node in here if node in ends or not self._is_hub(node)]
+            self._look_up(here, MOST_HOLDERS)
+            touched = [n for node in here for n in way.go(node, far, self._onward(node))]
+            for node in dict.fromkeys(n for n in (*here, *touched) if n in other.far):
+                self._count([node])
+                if way.far[node] + other.far[node] < best and (node in ends or not self._is_hub(node)):
+                    best, met = way.far[node] + other.far[node], node
+        if met is None:
+            return []
+        there = [(node, by, before) for node, by, before in ways[0].back(met)][::-1]
+        steps = [(before, by, node) for node, by, before in there] + ways[1].back(met)
+        return [
+            Step(self.thing(one), relationship, self.thing(two), id_)
+            for one, (relationship, id_), two in steps
         ]
-        pushed = len(queue)
-        while queue:
-            far, _, node, by = heappop(queue)
-            if node in came:
-                continue
-            came[node] = by
-            if node in end:
-                return self._way(node, came)
-            if far >= _FARTHEST or (by is not None and self._holding(node) > MOST_HOLDERS):
-                continue
-            for cost, other, relationship, id_ in self._onward(node):
-                if other not in came:
-                    pushed += 1
-                    heappush(queue, (far + cost, pushed, other, (node, relationship, id_)))
-        return []
+
+    def _is_hub(self, node: Node) -> bool:
+        return self._counts[self.thing(node).name] > MOST_HOLDERS
 
     def _onward(self, node: Node) -> Iterator[tuple[int, Node, str, str]]:
         for source, relationship, destination, id_ in self._edges(node):
@@ -386,41 +487,67 @@ class _Graph:
         for id_ in self._of(node):
             yield from ((_BY_RECORD, other, "", id_) for other in self._named.get(id_, ()) if other != node)
 
-    def _way(self, node: Node, came: Mapping[Node, tuple[Node, str, str] | None]) -> list[Step]:
-        steps: list[Step] = []
-        while (before := came[node]) is not None:
-            source, relationship, id_ = before
-            steps.append(Step(self.thing(source), relationship, self.thing(node), id_))
-            node = source
-        return steps[::-1]
-
     def made_of(self, nodes: Collection[Node], *, behind: bool) -> list[Node]:
         """All that some things are made from, or that is made from them, over any steps, nearest first."""
+        self._to_read = _MOST_READ
         found: dict[Node, None] = {}
-        queue = deque(sorted(nodes))
-        while queue and len(found) < _MOST_REACHED:
-            node = queue.popleft()
-            for source, relationship, destination, _ in list(self._edges(node)):
-                here, there = (source, destination) if behind else (destination, source)
-                if relationship not in LINEAGE or here != node:
-                    continue
-                for each in sorted(self._all_names(there)):
-                    if each not in found and each not in nodes:
-                        found[each] = None
-                        queue.append(each)
+        here = sorted(nodes)
+        while here and len(found) < _MOST_REACHED:
+            self._look_up(here)
+            near: dict[Node, None] = {}
+            for node in here:
+                for source, relationship, destination, _ in list(self._edges(node)):
+                    mine, other = (source, destination) if behind else (destination, source)
+                    if relationship in LINEAGE and mine == node:
+                        near[other] = None
+            self._look_up(near)
+            here = [
+                each
+                for node in near
+                for each in sorted(self._all_names(node))
+                if each not in found and each not in nodes
+            ]
+            found |= dict.fromkeys(here)
         return list(found)
+
+
+class _Way:
+    """What a search has reached from one end.
+
+    Attributes:
+        far: How far each thing is.
+        reached: The things that are not gone on from yet, by how far they are.
+    """
+
+    def __init__(self, begin: Collection[Node]) -> None:
+        self.far = dict.fromkeys(sorted(begin), 0)
+        self.reached: dict[int, list[Node]] = {0: list(self.far)} if begin else {}
+        self._came: dict[Node, tuple[Node, tuple[str, str]]] = {}
+
+    def go(self, node: Node, far: int, onward: Iterable[tuple[int, Node, str, str]]) -> Iterator[Node]:
+        """Go on from a thing; gives those that are reached, or nearer than they were."""
+        for cost, other, relationship, id_ in onward:
+            if far + cost < self.far.get(other, _FARTHEST + 1):
+                self.far[other], self._came[other] = far + cost, (node, (relationship, id_))
+                self.reached.setdefault(far + cost, []).append(other)
+                yield other
+
+    def back(self, node: Node) -> list[tuple[Node, tuple[str, str], Node]]:
+        """The steps back to where the search began: from where, by what, where to."""
+        steps = []
+        while node in self._came:
+            before, by = self._came[node]
+            steps.append((node, by, before))
+            node = before
+        return steps
 
 
 def _readable(record: Record) -> str:
     """The words by which a record is looked up: its text, and the names in its metadata."""
     metadata = record.metadata
     texts = [metadata.get(name) for name in ("path", "sql", "csv_path", "chart_path", "query")]
-    told = [record.content, record.subject or "", *(each for each in texts if isinstance(each, str))]
+    told = [record.searched_text, record.subject or "", *(each for each in texts if isinstance(each, str))]
     told += [name for _, name in record.rests_on]
-    kept = metadata.get(RELATIONS)
-    told += [
-        str(each) for row in (kept if isinstance(kept, list) else ()) if isinstance(row, list) for each in row
-    ]
     return "\n".join(told)
 
 
@@ -442,18 +569,39 @@ def _since(record: Record) -> float:
     return record.created_at if record.valid_from is None else record.valid_from
 
 
-def _told(record: Record) -> Iterator[Relation]:
-    """The relations that a record's words tell, and those that a model has read in them."""
-    kept = record.metadata.get(RELATIONS)
-    for each in kept if isinstance(kept, list) else ():
-        if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str, str]:
-            yield Relation(*each)
-    yield from relations(record.content)
+_Told = tuple["_Node", str, "_Node"]
+
+
+@lru_cache(maxsize=8_192)
+def _in_words(content: str) -> tuple[Sequence["_Node"], Sequence[_Told]]:
+    """The things that a text names, and the relations that it tells."""
+    things = [(each.key, Thing(each.name, each.kind)) for each in entities(content)]
+    known = dict(things)
+
+    def place(name: str) -> _Node:
+        key = key_of(name)
+        return (key, Thing(name, known[key].kind)) if key in known else _place(name)
+
+    told = [(place(each.source), each.relationship, place(each.destination)) for each in relations(content)]
+    return things, told
+
+
+def _by_a_model(record: Record) -> Iterator[_Told]:
+    """The relations that a model has read in a record."""
+    return ((_place(one), relationship, _place(two)) for one, relationship, two in record.relations)
 
 
 def _place(name: str) -> tuple[Node, Thing]:
     named = [each for each in entities(name) if each.key == key_of(name)]
     return key_of(name), Thing(name, named[0].kind if named else "name")
+
+
+def _sought(name: str) -> Sequence[str]:
+    """The terms by which a name is looked for: of `fct_orders` not its parts, which more records have. A
+    Chinese character at the edge is none: in a sentence it stands with the next one."""
+    every = terms(name)
+    parts = {part for term in every if "_" in term for part in term.split("_")}
+    return [term for term in every if term not in parts and (len(term) > 1 or not has_cjk(term))]
 
 
 _Node = tuple[Node, Thing]

@@ -201,6 +201,25 @@ class Relates(Protocol):
         """
 
 
+class Names(Protocol):
+    """A store that finds the records with some words in them, without reading the others."""
+
+    def naming(
+        self, names: Sequence[Sequence[str]], query: Query, *, limit: int
+    ) -> Sequence[tuple[int, Sequence[Record]]]:
+        """For each name, given by its terms: how many records have all of these, and the newest of them.
+
+        Only records that a search with this query may find are given; they are counted before that is known.
+
+        Args:
+            limit: Of the records of a name.
+
+        Raises:
+            MissingUser: `query.where` names no user.
+            BackendError: the store failed.
+        """
+
+
 @dataclass(frozen=True, slots=True)
 class Erased:
     """How much of a user a store removed, by kind.

@@ -5,10 +5,13 @@ when it is asked for. So a record that was changed, deleted or erased, that wait
 another user's, is on no way: only what a search may find is walked over.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from itertools import accumulate
+from operator import attrgetter
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FrozenDict, Hit, Hits, Joint, Query, Record, Seed
@@ -25,6 +28,8 @@ from supervisor_memory.stores.namespace import (
 )
 from supervisor_memory.understand.entities import named_terms, shared
 
+Keys: TypeAlias = npt.NDArray[np.int64]
+_NO_KEYS: Final = np.zeros(0, dtype=np.int64)
 _UNKNOWN = np.float32(-2.0)
 _MOST_HOLDERS = 4_096  # of a word of the question, where there are no vectors
 
@@ -68,6 +73,45 @@ def related_among(
     )
 
 
+def naming(
+    namespaces: Sequence[NamespaceIndex], names: Sequence[Sequence[str]], *, limit: int, readable: Readable
+) -> Sequence[tuple[int, Sequence[Record]]]:
+    """The records that have all terms of a name, for each name; see `Names`."""
+    for each in namespaces:
+        each.make_dense()
+    indexes = [each.index for each in namespaces]
+    held = [_with_all(indexes, frozenset(name)) for name in names]
+    newest = [keys[np.argsort(-keys)[:limit]].tolist() for keys in held]
+    known = readable(list({key for keys in newest for key in keys})) if limit else {}
+    return [
+        (len(every), sorted((known[key] for key in keys if key in known), key=_place, reverse=True))
+        for every, keys in zip(held, newest, strict=True)
+    ]
+
+
+_place = attrgetter("place")
+
+
+def _with_all(indexes: Sequence[Index], terms: Collection[str]) -> Keys:
+    """The keys of the records that hold all of some terms."""
+    found = [_NO_KEYS]
+    rarest = sorted(terms, key=lambda term: sum([index.count(term) for index in indexes]))
+    for index in indexes if rarest else ():
+        rows = index.holders(rarest[0])
+        for term in rarest[1:]:
+            rows = rows[_are_in(rows, index.holders(term))]
+        found.append(index.keys[rows])
+    return np.concatenate(found)
+
+
+def _are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
+    """Which rows are among others; both in rising order, as postings are."""
+    if not len(others):
+        return np.zeros(len(rows), dtype=np.bool_)
+    places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
+    return np.asarray(others[places] == rows)
+
+
 def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
     return [], np.zeros((0, 1), dtype=np.float32), True
 
@@ -90,6 +134,7 @@ class _Walk:
         self._asked = frozenset(query.terms)
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
+        self._holding_asked: Sequence[Rows] | None = None
         self._begun = {seed.record_id for seed in seeds}
 
     def hits(self, limit: int, least: float) -> Hits:
@@ -159,14 +204,22 @@ class _Walk:
         return found
 
     def _by_words(self, rows: Rows) -> Floats:
-        asked = searched_terms(self._query)
         held = np.zeros(len(rows), dtype=np.float32)
-        for term in asked:
-            if sum(index.count(term) for index in self._indexes) > _MOST_HOLDERS:
-                continue
-            some = [index.holders(term) + at for index, at in zip(self._indexes, self._keys, strict=False)]
-            held += np.isin(rows, np.concatenate(some))
-        return held / np.float32(max(1, len(asked)))
+        for some in self._with_asked():
+            held += _are_in(rows, some)
+        return held / np.float32(max(1, len(searched_terms(self._query))))
+
+    def _with_asked(self) -> Sequence[Rows]:
+        """For each word of the question the rows that hold it, unless they are very many."""
+        if self._holding_asked is None:
+            self._holding_asked = [
+                np.concatenate(
+                    [i.holders(term) + at for i, at in zip(self._indexes, self._keys, strict=False)]
+                )
+                for term in searched_terms(self._query)
+                if sum([index.count(term) for index in self._indexes]) <= _MOST_HOLDERS
+            ]
+        return self._holding_asked
 
 
 def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:

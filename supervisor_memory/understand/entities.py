@@ -81,6 +81,10 @@ def key_of(name: str) -> str:
 
 def entities(text: str) -> tuple[Entity, ...]:
     """The things that a text names, each once, at most 64; its first 8,000 characters are read."""
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _entities(text)
+
+
+def _entities(text: str) -> tuple[Entity, ...]:
     plain = unicodedata.normalize("NFKC", text[:MOST_READ]).replace("’", "'")
     found: dict[str, Entity] = {}
     for entity in islice(_found(plain), 4 * MOST):
@@ -105,7 +109,8 @@ def _whole(parts: Sequence[str]) -> Sequence[str]:
 
 
 _LONGEST_KNOWN = 2_000
-_known_terms = lru_cache(maxsize=1_024)(_named_terms)  # the first hits of many questions are the same
+# The first hits of many questions are the same, and what joins two of them is asked for again.
+_known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_024)(_named_terms)
 
 
 def _found(text: str) -> Iterator[Entity]:

@@ -29,6 +29,12 @@ class StateBackend(Verbs):
         with self._lock:
             return self._current().related(seeds, query, limit, least)
 
+    def naming(
+        self, names: Sequence[Sequence[str]], query: Query, *, limit: int
+    ) -> Sequence[tuple[int, Sequence[Record]]]:
+        with self._lock:
+            return self._current().naming(names, query, limit)
+
     def get(self, ids: Ids) -> Sequence[Record]:
         with self._lock:
             records = self._current().records

@@ -26,7 +26,7 @@ from supervisor_memory.stores.changes import (
 )
 from supervisor_memory.stores.namespace import NamespaceIndex, Space, search, searched_user
 from supervisor_memory.stores.protocol import Change, Stored
-from supervisor_memory.stores.related import related
+from supervisor_memory.stores.related import naming, related
 
 StoredVector: TypeAlias = tuple[str, Vector]
 """The name of the embedder, and the vector."""
@@ -168,6 +168,14 @@ class State:
         return related(
             namespaces, seeds, query, limit=limit, least=least, readable=readable, vectors=self._vectors_of
         )
+
+    def naming(
+        self, names: Sequence[Sequence[str]], query: Query, limit: int
+    ) -> Sequence[tuple[int, Sequence[Record]]]:
+        """The records that have all terms of a name; see `Names`."""
+        searched_user(query)
+        namespaces = [each.searched() for each in self._searched(query.where)]
+        return naming(namespaces, names, limit=limit, readable=partial(self._readable, query))
 
     def find(self, where: Filter) -> Iterator[Record]:
         """The records that match, in no order."""

@@ -42,7 +42,7 @@ from supervisor_memory.stores.protocol import (
     Stored,
     Taken,
 )
-from supervisor_memory.stores.related import related
+from supervisor_memory.stores.related import naming, related
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
 from supervisor_memory.stores.sqlite.namespaces import (
     Answers,
@@ -286,6 +286,19 @@ class SqliteBackend(Verbs):
                 )
 
             return known.namespaces.look(connection, spaces, look) if spaces else Hits()
+
+    def naming(
+        self, names: Sequence[Sequence[str]], query: Query, *, limit: int
+    ) -> Sequence[tuple[int, Sequence[Record]]]:
+        searched_user(query)
+        with self._database.reading() as connection:
+            known, spaces = self._seen(connection, query.where)
+            readable = Readable(connection, known.records, query, spaces)
+
+            def look(loaded: Loaded) -> Sequence[tuple[int, Sequence[Record]]]:
+                return naming(loaded.indexes, names, limit=limit, readable=readable)
+
+            return known.namespaces.look(connection, spaces, look) if spaces else [(0, ())] * len(names)
 
     def get(self, ids: Ids) -> Sequence[Record]:
         with self._database.reading() as connection:

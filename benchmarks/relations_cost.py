@@ -1,0 +1,142 @@
+"""What relations cost: `memory.relations`, the walk of a search, and the search with it and without.
+
+Run: python benchmarks/relations_cost.py [--records 10000] [--backend sqlite] [--embedder none] [--json FILE]
+
+Facts of a data team are made up, half as many tables as facts, some named often and most seldom (Zipf), so
+that there are hubs; a seventh are queries. Of each line the median and the 95th percentile in milliseconds:
+`relations` of a table, of the table that most records name, of a name that no record holds, and with the way
+to a person; `related`, the walk alone, from three records; `search` at 5 and 10 places with neighbours and
+without; a `write` into the empty and into the full store. First calls, which load the index and read texts
+that nobody has asked for, are told apart.
+"""
+
+import argparse
+import json
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from supervisor_memory import DEFAULT, Settings, SupervisorMemory
+from supervisor_memory.model.records import Filter, Query, Seed
+from supervisor_memory.stages.post_retrieval.joined import add_joined
+
+WITHOUT = replace(DEFAULT, post_retrieval=tuple(o for o in DEFAULT.post_retrieval if o is not add_joined))
+USER = "reader"
+PATIENCE_MS = 60_000
+FIRST_NAMES = ("Ada", "Boris", "Carla", "Nils", "Ilse", "Olga", "Ravi", "Mei", "Tomas", "Zoe")
+FRAMES = (
+    "{a} reads from {b}.",
+    "The rows of {a} come from {b}.",
+    "{a} is maintained by {p}.",
+    "{p} wrote {a} and is on call for it on Fridays.",
+    "{a} has about {n} million rows and is rebuilt at {h} o'clock.",
+    "The {n} board, also called board_{n}, reads from {a}.",
+    "SQL: SELECT region, SUM(amount) AS total_{n} FROM {a} JOIN {b} USING (id) GROUP BY region",
+)
+
+
+def facts(records: int, dice: random.Random) -> tuple[Sequence[str], Sequence[str]]:
+    """Texts of facts, and the names of the tables in them, those named most first."""
+    tables = [f"fct_{number:05d}" for number in range(max(2, records // 2))]
+    weights = [1 / (place + 1) for place in range(len(tables))]
+    people = [f"{first} {last}berg" for first in FIRST_NAMES for last in ("Holm", "Stein", "Linden", "Rosen")]
+    often = dice.choices(tables, weights, k=records)
+    texts = [
+        dice.choice(FRAMES).format(a=a, b=dice.choice(tables), p=dice.choice(people), n=place, h=place % 24)
+        for place, a in enumerate(often)
+    ]
+    return texts, tables
+
+
+def timed(calls: Sequence[Callable[[], object]]) -> Sequence[float]:
+    """Milliseconds of each call."""
+    found = []
+    for call in calls:
+        begun = time.perf_counter()
+        call()
+        found.append(1e3 * (time.perf_counter() - begun))
+    return found
+
+
+def opened(path: Path, options: argparse.Namespace, *, joined: bool = True) -> SupervisorMemory:
+    settings = Settings(
+        backend=options.backend,
+        path=path,
+        embedding_model=options.embedder,
+        search_timeout_ms=PATIENCE_MS,
+        write_timeout_ms=PATIENCE_MS,
+    )
+    return SupervisorMemory(settings, recipe=DEFAULT if joined else WITHOUT)
+
+
+def measured(options: argparse.Namespace, path: Path) -> Mapping[str, Sequence[float]]:
+    """Line → milliseconds of each call."""
+    dice = random.Random(options.records)
+    texts, tables = facts(options.records, dice)
+    told: dict[str, Sequence[float]] = {}
+    rounds = options.rounds
+
+    def ask(name: str, to: str | None = None) -> Callable[[], object]:
+        return lambda: memory.relations(name, user_id=USER, to=to)
+
+    with opened(path, options) as memory:
+        told["write, empty"] = timed(
+            [lambda n=n: memory.write(f"draft_{n} is new.", user_id=USER) for n in range(50)]
+        )
+        memory.add_many([{"content": text, "kind": "domain-facts"} for text in texts], user_id=USER)
+        told["write, full"] = timed(
+            [lambda n=n: memory.write(f"sketch_{n} is new.", user_id=USER) for n in range(50)]
+        )
+        seldom = dice.sample(tables[len(tables) // 10 :], rounds)
+        told["relations, first"] = timed([ask(seldom[0])])
+        told["relations"] = timed([ask(name) for name in seldom])
+        told["relations, again"] = timed([ask(name) for name in seldom])
+        told["relations, hub, first"] = timed([ask(tables[0])])
+        told["relations, hub"] = timed([ask(tables[0])] * 5)
+        told["relations, nothing"] = timed([ask(f"absent_{n}") for n in range(rounds)])
+        told["relations, with a way"] = timed([ask(name, "Nils Holmberg") for name in seldom])
+        every = memory.get_all(user_id=USER, limit=3 * rounds)
+        seeds = [[Seed(e.content, 0.9, e.id) for e in every[3 * n : 3 * n + 3]] for n in range(rounds)]
+        asked = Query("", Filter(user_id=USER), now=time.time())
+        walk = memory.backend.related  # type: ignore[attr-defined]
+        told["related"] = timed([lambda s=s: walk(s, asked, limit=5, least=0.3) for s in seeds])
+    questions = [f"Who maintains what {name} reads from?" for name in seldom]
+    found: dict[tuple[bool, int], Sequence[float]] = {}
+    for joined in (True, False):
+        with opened(path, options, joined=joined) as memory:
+            memory.search("Which table is new?", user_id=USER)
+            for places in (5, 10):
+                calls = [lambda q=q, k=places: memory.search(q, user_id=USER, limit=k) for q in questions]
+                found[joined, places] = timed(calls)
+    for places in (5, 10):
+        told[f"search, {places}, without"] = found[False, places]
+        told[f"search, {places}, with"] = found[True, places]
+    return told
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--records", type=int, default=10_000)
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--backend", default="sqlite", choices=("sqlite", "json"))
+    parser.add_argument("--embedder", default="none")
+    parser.add_argument("--json", type=Path)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory() as path:
+        told = measured(options, Path(path))
+    for name, values in told.items():
+        p95 = sorted(values)[max(0, round(0.95 * len(values)) - 1)]
+        print(f"{name:24}  p50 {statistics.median(values):8.2f} ms  p95 {p95:8.2f} ms")
+    for places in (5, 10):
+        with_, without = (statistics.median(told[f"search, {places}, {way}"]) for way in ("with", "without"))
+        print(f"search, {places}: with neighbours {with_ / without:.2f} × without")
+    if options.json:
+        options.json.write_text(json.dumps(told))
+
+
+if __name__ == "__main__":
+    main()
