@@ -144,9 +144,13 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
         table = Table(box=None, padding=(0, 1), show_header=True, header_style="dim")
         for column in ("remembered", "why", "score"):
             table.add_column(column, overflow="fold", max_width={"remembered": 60}.get(column))
-        texts = {record.id: record.content for record in memory.upkeep.records(ids)}
+        sources = [id_ for each in note.shown for id_ in each.source_ids]
+        texts = {record.id: record.content for record in memory.upkeep.records(sources)}
         for each in note.shown:
             text = clipped(texts.get(each.record_id, ""))
+            if each.made_of:  # a digest: its sentences are from these messages
+                made_of = (f"{section}: {clipped(texts.get(id_, ''))}" for id_, section in each.made_of)
+                text = "\n".join(made_of)
             how = "an excerpt of what was said: " if each.reason == "said" else ""
             table.add_row(escape(text), f"{how}{why(each.parts)}", f"{each.score:.2f}")
         title = f"recalled for [bold]{note.agent_id or 'supervisor'}[/], {note.tokens} tokens"

@@ -51,7 +51,8 @@ class Shown:
     """A record in a note or a search, or one left out.
 
     `rank` is 1 for the best, None for a record left out; `score` and `parts` come from the hit, in [0, 1];
-    `reason` is a code of `supervisor_memory.model.explain`.
+    `reason` is a code of `supervisor_memory.model.explain`. `made_of` has the message and the section of each
+    sentence of a digest.
     """
 
     record_id: str
@@ -59,6 +60,12 @@ class Shown:
     score: float
     reason: str
     parts: Mapping[str, float]
+    made_of: Sequence[Sequence[str]] = ()
+
+    @property
+    def source_ids(self) -> Sequence[str]:
+        """The messages that a digest was made of; else the record itself."""
+        return tuple(dict.fromkeys(id_ for id_, _ in self.made_of)) or (self.record_id,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +254,15 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
 def _packed(told: "Iterable[tuple[Hit, str, int | None]]") -> str:
     found = [
         f"[{_QUOTED(hit.record.id)},{'null' if rank is None else rank},{round(hit.score, _DIGITS)}"
-        f",{_QUOTED(reason)},{_numbers(hit.parts)}]"
+        f",{_QUOTED(reason)},{_numbers(hit.parts)}{_of(hit)}]"
         for hit, reason, rank in told
     ]
     return f"[{','.join(found)}]"
+
+
+def _of(hit: "Hit") -> str:
+    """What a digest was made of, as one more entry; the list of any other hit ends before it."""
+    return f",{json.dumps(hit.made_of, separators=(',', ':'))}" if hit.made_of else ""
 
 
 def _numbers(parts: Mapping[str, float]) -> str:

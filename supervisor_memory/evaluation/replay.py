@@ -301,7 +301,7 @@ class _Runner:
         if self._memory is None:
             return
         given = self._memory.audit.notes(_NOTES, user_id=user_id, op="inject", since=self._clock.now)
-        ids = [each.record_id for note in given for each in note.shown]
+        ids = [id_ for note in given for each in note.shown for id_ in each.source_ids]
         texts = {each.id: each.content for each in self._memory.upkeep.records(ids)} if ids else {}
         for note in reversed(given):
             if note.shown:
@@ -309,8 +309,9 @@ class _Runner:
                     note.agent_id or "supervisor",
                     note.tokens or 0,
                     tuple(
-                        (texts.get(each.record_id, "(gone)"), _reason(each.reason, each.parts))
+                        (texts.get(id_, "(gone)"), _reason(each.reason, each.parts))
                         for each in note.shown
+                        for id_ in each.source_ids
                     ),
                 )
 

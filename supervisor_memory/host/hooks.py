@@ -277,17 +277,22 @@ class Hooks(Beginnings):
     def _holds_still(self, note: Note, scope: Scope) -> bool:
         """Whether nothing in a note was deleted, erased or taken back meanwhile, excerpts included."""
         ports = self.memory.services.ports(self.memory.settings.search_timeout_ms)
-        quoted = [hit.record for hit in note.hits if hit.excerpt is not None]
+        of_digests = {hit.record.id: [id_ for id_, _ in hit.made_of] for hit in note.hits if hit.made_of}
+        ids = (*note.ids, *itertools.chain.from_iterable(of_digests.values()))
+        quoted = [hit.record.id for hit in note.hits if hit.excerpt is not None]
 
         def look() -> bool:
             view = ports.read_store()
             owners = {scope.user_id, *(hit.record.user_id for hit in note.hits)}
-            known = [
-                each
+            known = {
+                each.id: each
                 for owner in owners
-                for each in view.list(Filter(user_id=owner, ids=note.ids), limit=len(note.ids))
-            ]
-            return len(known) == len(note.ids) and not what_became(quoted, view).untold
+                for each in view.list(Filter(user_id=owner, ids=ids), limit=len(ids))
+            }
+            if not known.keys() >= {*ids}:
+                return False
+            said = [known[id_] for of in quoted for id_ in of_digests.get(of, [of])]
+            return not what_became(said, view).untold
 
         return self.memory.bridge.within(ports.left(), look)
 

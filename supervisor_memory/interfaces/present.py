@@ -34,6 +34,7 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
         "record": hit.record.to_dict(),
         **({"path": [asdict(joint) for joint in hit.path]} if hit.path else {}),
         **({} if hit.excerpt is None else {"excerpt": hit.excerpt}),
+        **({"made_of": [{"id": id_, "section": of} for id_, of in hit.made_of]} if hit.made_of else {}),
     }
 
 
@@ -186,7 +187,8 @@ def notes_told(
     Args:
         user_id: As in `audit_rows`.
     """
-    ids = [each.record_id for note in notes for each in (*note.shown, *note.dropped)]
+    every = [each for note in notes for each in (*note.shown, *note.dropped)]
+    ids = [id_ for each in every for id_ in (each.record_id, *each.source_ids)]
     live = _beside(memory, ids, user_id=user_id, op="why")
     said = {id_: memory.upkeep.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
@@ -197,7 +199,9 @@ def notes_told(
         words = {"why": f"{source}{why(each.parts)}", "told": REASONS.get(each.reason, "")}
         then = next((version.content for version in reversed(versions) if version.updated_at <= at), None)
         then = None if then == record["content"] else then
-        return {**asdict(each), "parts": _shown(each.parts), **words, "record": record, "then": then}
+        made_of = [{"id": id_, "section": of, "record": live[id_]} for id_, of in each.made_of]
+        made = {"record": record, "then": then, "made_of": made_of}
+        return {**asdict(each), "parts": _shown(each.parts), **words, **made}
 
     return [
         {

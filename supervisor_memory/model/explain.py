@@ -12,6 +12,7 @@ REASONS: Mapping[str, str] = MappingProxyType(
         "kept": "handed out",
         "standing": "handed out whatever the question: a preference that stands (MEMORY_STANDING_NOTES)",
         "said": "handed out as an excerpt of what was said (MEMORY_RECALL_SAID)",
+        "digest": "handed out as the digest of a session that the first words of a thread go on with",
         "guideline": "handed out because it is about a tool that the reader calls (MEMORY_EXPERIENCE)",
         "joined": "handed out because a hit leads to it: both name the same thing",
         "added": "handed out because an operator of the recipe added it, without a search",
@@ -62,6 +63,9 @@ def why(parts: Mapping[str, float], names: Sequence[str] = ()) -> str:
         return "pinned" if "pinned" in parts else "recent"
     signals = [f"meaning {parts['sim']:.2f}"] if "sim" in parts else []
     signals.append(f"words {parts.get('coverage', 0.0):.2f}")
+    if "digest" in parts:
+        about = f"is about what is named ({', '.join(signals)})" if "coverage" in parts else "was the latest"
+        return f"a digest of the session that {about}"
     if "named" in parts:
         signals.append("defines a word of the question")
     reasons = ["always recalled"] if parts.get("standing") else []

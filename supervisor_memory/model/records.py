@@ -929,7 +929,9 @@ class Hit:
     `found` names the operator's way to a record that no search found, such as "spread"; None: a search found
     it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
     `excerpt` are the sentences of a session message that a note quotes; None: the record is told whole.
-    `path` is the way from another hit to this one, where it was found as a neighbour of that hit.
+    `path` is the way from another hit to this one, where it was found as a neighbour of that hit. `made_of`
+    are the sentences of a digest, each by the id of its message and its section; `record` is then the digest,
+    or the newest message of a session that has none yet.
     """
 
     record: Record
@@ -938,6 +940,7 @@ class Hit:
     found: str | None = None
     excerpt: str | None = None
     path: tuple[Joint, ...] = ()
+    made_of: tuple[tuple[str, str], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -949,6 +952,8 @@ class Hit:
         """Why the record was handed out, as a code of `supervisor_memory.model.explain`."""
         if "standing" in self.parts:
             return "standing"
+        if self.made_of:
+            return "digest"
         if self.excerpt is not None:
             return "said"
         if self.path:

@@ -251,12 +251,12 @@ def _costs(told_of: Filter, ports: Ports) -> Mapping[str | None, Cost]:
         return {}
     given = partial(log.notes, user_id=user_id, session_ids=[session], op="inject")
     notes = ports.store(given, _MOST_NOTES, since=told_of.since, until=told_of.until)
-    sources = _sources({each.record_id for note in notes for each in note.shown}, ports)
+    sources = _sources({id_ for note in notes for each in note.shown for id_ in each.source_ids}, ports)
     costs: dict[str | None, Cost] = {}
     for note in notes:
         behind: dict[str, int] = {}
-        for each in note.shown:
-            behind |= sources.get(each.record_id, {})
+        for id_ in (id_ for each in note.shown for id_ in each.source_ids):
+            behind |= sources.get(id_, {})
         one = Cost(1, note.tokens or 0, sum(behind.values()))
         costs[note.agent_id] = costs.get(note.agent_id, Cost()) + one
     return costs

@@ -1,6 +1,6 @@
 """The parts of a text that asks several things, and whether a question is about what an assistant said."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import chain
@@ -54,6 +54,7 @@ Wish: TypeAlias = Literal["greeting", "go-on", "decided", "named"]
 _LONGEST_OPENING: Final = 300
 _WISHES: Final = ("was_decided", "goes_on")
 _EDGES: Final = " .,;:!?'\"()-“”‘’，。；：！？（）—…~～"
+_COLONS: Final = (":", "：")
 _FEW_TERMS: Final = 3  # of what somebody says of themselves beside a greeting
 
 
@@ -80,11 +81,11 @@ def opening(text: str) -> Opening | None:
     said = normal(text)
     if not said or len(said) > _LONGEST_OPENING or _SENTENCES["turns_away"].search(said):
         return None
-    clauses = [each.strip(_EDGES) for each in _SENTENCES["opening_clauses"].split(said)]
-    clauses = [each for each in clauses if each]
+    clauses = _clauses(said)
     rest = [each for each in clauses if not _is_greeting(each)]
+    is_greeted = any(_is_greeting(each) and not _only_answers(each) for each in clauses)
     if not rest:
-        return Opening("greeting")
+        return Opening("greeting") if is_greeted else None
     asking = [_asks_something(each) for each in rest]
     if said.rstrip("\"'”’」』)） ").endswith(("?", "？")) and not any(asking):
         asking[-1] = True
@@ -98,7 +99,7 @@ def opening(text: str) -> Opening | None:
         going = [each for each, goes in zip(rest, on, strict=True) if goes]
         others = [(each, asks) for each, asks, goes in zip(rest, asking, on, strict=True) if not goes]
         besides = _joined(_topic(each) for each, asks in others if asks)
-        is_bare = any(cue and not _topic(each, "goes_on") for each, cue in zip(rest, cues, strict=True))
+        is_bare = any(cue and not _has_object(rest, place) for place, cue in enumerate(cues))
         if not any(_topic(each, "goes_on") for each in going):  # what "it" is in "The moon: how far is it?"
             going += [each for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
         topic = _joined(_topic(each, "goes_on") for each in going)
@@ -108,11 +109,48 @@ def opening(text: str) -> Opening | None:
         is_ours = _SENTENCES["of_us"].search(said) is not None and any(of_decision)
         return Opening("decided", of_decision[0], unsure=of_decision[1]) if is_ours else None
     topic = _joined(map(_topic, rest))
-    if len(rest) < len(clauses):
+    if is_greeted:
         is_of_oneself = len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
         return Opening("greeting") if is_of_oneself else None
     named = sum(bool(_topic(each)) for each in rest)
     return Opening("named", topic, unsure=_joined(map(_unsure, rest))) if named == 1 else None
+
+
+def restarts(text: str) -> bool:
+    """Whether words only take up earlier work, or greet, and name nothing."""
+    found = opening(text)
+    return found is not None and not (found.topic or found.unsure or found.asks)
+
+
+def named_terms(text: str) -> tuple[str, ...]:
+    """The terms of a text that name something, each once: without those that any request may have.
+
+    Pieces of Chinese that may be no words are among them only where there is nothing else.
+    """
+    return _topic(text) or _unsure(text)
+
+
+def _clauses(said: str) -> list[str]:
+    """The clauses of a text, each of which may want something else; one before a colon keeps it."""
+    found, begin = list[str](), 0
+    for cut in chain(_SENTENCES["opening_clauses"].finditer(said), (None,)):
+        clause = said[begin : cut.start() if cut else None].strip(_EDGES)
+        if clause:
+            found.append(f"{clause}:" if cut and cut[0] in _COLONS else clause)
+        begin = cut.end() if cut else begin
+    return found
+
+
+def _has_object(rest: Sequence[str], place: int) -> bool:
+    """Whether a clause that goes on names what with: in itself or, before a colon, in all that follows."""
+    named = rest[place:] if rest[place].endswith(_COLONS) else rest[place : place + 1]
+    return any(True for each in named for _ in _left(each, "goes_on"))
+
+
+def _only_answers(clause: str) -> bool:
+    """Whether a clause thanks, agrees or takes leave, which begins nothing."""
+    words = _SENTENCES["a_small_word"].findall(clause.casefold())
+    return SMALL_TALK.fullmatch(clause) is not None and _SENTENCES.words("reply_words").issuperset(words)
 
 
 def _is_greeting(clause: str) -> bool:
@@ -128,8 +166,7 @@ def _goes_on(clause: str) -> bool:
 def _asks_of_work(clause: str) -> bool:
     """Whether a question names no topic, so that it can only be about what there is to do."""
     others = map(_SENTENCES.__getitem__, ("asks_for_a_value", "of_no_work"))
-    is_named = bool(_topic(clause)) or any(len(each) > 1 for each in _unsure(clause))
-    return not is_named and not any(each.search(clause) for each in others)
+    return not any(True for _ in _left(clause)) and not any(each.search(clause) for each in others)
 
 
 def _asks_something(clause: str) -> bool:
@@ -150,8 +187,11 @@ def _unsure(clause: str, *without: str) -> tuple[str, ...]:
 
 
 def _left(clause: str, *without: str) -> Iterator[str]:
-    for key in (*without, "idle_words_zh"):
+    for key in without:
         clause = _SENTENCES[key].sub(" ", clause)
+    if _SENTENCES["names_nothing"].fullmatch(clause):
+        return iter(())
+    clause = _SENTENCES["idle_words_zh"].sub(" ", clause)
     idle = _idle()
     return (each for each in dict.fromkeys(terms(clause)) if each not in idle and not idle.issuperset(each))
 

@@ -174,7 +174,9 @@ _PREFERENCES = _WISHES.patterns("preferences")
 _SENTENCES.give(
     small_word="|".join(
         f"{re.escape(word)}(?![a-z])" if word.isascii() else word
-        for word in sorted(_SENTENCES.listed("small_words"), key=len, reverse=True)
+        for word in sorted(
+            (*_SENTENCES.listed("small_words"), *_SENTENCES.listed("reply_words")), key=len, reverse=True
+        )
     )
 )
 SMALL_TALK = _SENTENCES.pattern("small_talk")

@@ -57,6 +57,26 @@ def test_an_excerpt_is_told_as_a_quotation_with_who_said_it_and_when(run: Run, b
     assert "inject" in run("show", note.ids[0]).stdout
 
 
+def test_a_digest_is_told_with_the_sections_and_messages_that_it_was_made_of(run: Run, backend: str) -> None:
+    left = "The dealer import has not been tested yet."
+    said = [
+        ("user", "Find out why the nightly export fails."),
+        ("assistant", f"Row 88,120 has a tab. {left}"),
+    ]
+    with SupervisorMemory.from_env() as memory:
+        memory.remember(said, Scope("ada", session_id="monday"))
+        memory.recall([("user", "Where were we?")], Scope("ada", session_id="tuesday", run_id="run-ada"))
+    [told] = run("why", "run-ada", "--json").json["notes"][0]["shown"]
+    assert told["reason"] == "digest"
+    assert told["why"] == "a digest of the session that was the latest"
+    texts = {each["section"]: each["record"]["content"] for each in told["made_of"]}
+    assert (texts["asked"], texts["next"]) == (said[0][1], said[1][1])
+    shown = " ".join(run("why", "run-ada").stdout.split())
+    assert "a digest of the session" in shown
+    assert f"next: {told['made_of'][-1]['id']}" in shown
+    assert "inject" in run("why", told["made_of"][0]["id"]).stdout
+
+
 def test_a_preview_shows_the_sentences_that_are_quoted_of_a_long_message(run: Run, backend: str) -> None:
     chatter = f"We {'walked along the coast and saw birds, then ' * 40}went home."
     said = "The report slipped by a week because Lena was ill."

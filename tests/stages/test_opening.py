@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory import Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Note
 from supervisor_memory.testing.clock import FixedClock
 from tests.host.graphs import asking, config, model, team
@@ -111,12 +111,89 @@ def test_a_greeting_brings_one_line(memory: SupervisorMemory) -> None:
         "Go on, which is heavier, ice or water?",
         "Hi, translate this poem.",
         "接下来问个小的：圆周率是多少？",
+        "Resume: Jane Doe, five years of accounting",
+        "Continue this story: a fox lived in the wood.",
+        "Thanks!",
+        "下一步棋怎么走？",
+        "继续讲一个笑话",
+        "还有什么好吃的？",
+        "谢谢",
     ],
 )
 def test_a_new_topic_or_a_question_that_begins_like_a_continuation_brings_nothing(
     memory: SupervisorMemory, text: str
 ) -> None:
     assert digests(note(memory, text)) == 0
+
+
+def test_who_only_asks_where_things_stand_does_not_stand_in_for_what_the_session_before_left_open(
+    memory: SupervisorMemory,
+) -> None:
+    asked = [
+        ("user", "Where were we?"),
+        ("assistant", "The text fields were quoted; the dealer import still has to be tested."),
+    ]
+    memory.remember(asked, Scope("ada", session_id="asks"))
+    memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
+    assert memory.flush()
+    for text in ("Where were we?", "Let's continue.", "Back to the dealer import.", "Hello!"):
+        told = note(memory, text)
+        assert "It stops at row 88,120" in told.text or text == "Hello!", text
+        assert "has not been tested yet" in told.text, text
+    went_on = [
+        ("user", "Let's continue."),
+        ("assistant", "I tested the dealer import. Eleven prices are still wrong."),
+    ]
+    memory.remember(went_on, Scope("ada", session_id="on"))
+    assert "Eleven prices are still wrong." in note(memory, "Where were we?").text
+
+
+@pytest.mark.parametrize(
+    ("left", "done", "asked"),
+    [
+        ("The dealer import has not been tested yet.", "I tested the dealer import.", "Where were we?"),
+        ("经销商导入还没有测试。", "经销商导入已经测试完了。", "上次做到哪儿了？"),
+    ],
+)
+def test_what_a_later_session_tells_as_done_is_open_no_more(left: str, done: str, asked: str) -> None:
+    with opened() as memory:
+        say = {"Where were we?": ("Look at the export of parts.", "Let's continue.")}.get(
+            asked, ("看一下零件导出。", "继续吧。")
+        )
+        for session, said in zip(("first", "second"), zip(say, (left, done), strict=True), strict=True):
+            memory.remember([("user", said[0]), ("assistant", said[1])], Scope("ada", session_id=session))
+            memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
+        told = note(memory, asked).text
+        assert done in told
+        assert left not in told
+
+
+def test_a_session_is_found_by_its_topic_however_many_came_after_it() -> None:
+    with opened(backend="in_memory", queue_worker=True) as memory:
+        memory.remember([*PADS], Scope("ada", session_id="old"))
+        for number in range(120):
+            memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
+            said = [
+                ("user", f"Count the badges of floor {number}."),
+                ("assistant", f"There are {number} badges."),
+            ]
+            memory.remember(said, Scope("ada", session_id=f"s{number}"))
+        assert memory.flush()
+        assert "We go with Brix." in note(memory, "Back to the brake pads.").text
+
+
+def test_a_digest_is_logged_with_the_messages_that_it_was_made_of(memory: SupervisorMemory) -> None:
+    told = note(memory, "Where were we?")
+    [hit] = [each for each in told.hits if each.found == "digest"]
+    [logged] = memory.audit.notes(1, op="inject")
+    [shown] = [each for each in logged.shown if each.record_id == hit.record.id]
+    assert (hit.reason, shown.reason) == ("digest", "digest")
+    assert "a digest of the session" in why(shown.parts)
+    said = {each.id: each.content for each in memory.session("s1", user_id="ada")}
+    sections = {said[id_]: section for id_, section in shown.made_of}
+    assert sections[EXPORT[0][1]] == "asked"
+    assert sections[EXPORT[3][1]] == "next"
+    assert [each.id for each in memory.audit.notes(9, record_id=shown.made_of[0][0])] == [logged.id]
 
 
 def test_later_turns_threads_without_a_name_and_other_users_are_told_nothing(

@@ -63,6 +63,21 @@ def test_a_note_quotes_what_was_said_though_no_record_holds_it(
     assert [hit.reason for hit in told.hits] == ["said"]
 
 
+@pytest.mark.parametrize(
+    ("said", "asked"),
+    [
+        ("Please plan the oven repair for Friday.", "Please plan a birthday party for my daughter."),
+        ("请计划一下周五修烤箱的事。", "请计划一下女儿的生日聚会。"),
+    ],
+)
+def test_without_meaning_a_request_quotes_nothing_that_shares_only_what_any_request_says(
+    memory: SupervisorMemory, said: str, asked: str
+) -> None:
+    say(memory, ("user", said))
+    assert not quoted(note(memory, asked))
+    assert said in note(memory, said, scope=Scope("ada", session_id="s3")).text
+
+
 def test_what_the_reader_sees_anyway_is_not_quoted(memory: SupervisorMemory) -> None:
     say(memory, ("user", ROTTERDAM))
     assert not memory.recall([("user", ROTTERDAM), ("user", ASKED)], SECOND)

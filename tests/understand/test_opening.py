@@ -17,6 +17,9 @@ from supervisor_memory.understand.questions import opening
         "上次聊到哪儿了？",
         "手头还有什么活？",
         "早，今天先忙什么？",
+        "还剩哪几步没走完？",
+        "手上压着哪些事？",
+        "往后怎么安排？",
     ],
 )
 def test_words_that_name_no_topic_go_on_with_the_latest_work(text: str) -> None:
@@ -32,6 +35,21 @@ def test_a_greeting_asks_nothing(text: str) -> None:
     found = opening(text)
     assert found is not None
     assert found.wants == "greeting"
+
+
+@pytest.mark.parametrize(
+    "text", ["thanks", "Great, thank you so much!", "bye", "谢谢", "好的，辛苦了", "再见"]
+)
+def test_who_thanks_agrees_or_takes_leave_begins_nothing(text: str) -> None:
+    assert opening(text) is None
+
+
+@pytest.mark.parametrize("text", ["Continue: the moon", "继续写：春眠不觉晓", "再来一首诗"])
+def test_what_follows_a_colon_or_a_cue_is_what_is_gone_on_with(text: str) -> None:
+    found = opening(text)
+    assert found is not None
+    assert found.topic or found.unsure
+    assert not found.is_bare
 
 
 @pytest.mark.parametrize(

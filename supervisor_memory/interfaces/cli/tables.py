@@ -119,7 +119,10 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
         for each in (*note["shown"], *note["dropped"]):
             at, words = (f"{each['rank']:>3}.", each["why"]) if each["rank"] else ("  – ", each["told"])
             _line(one_line(f"{at} {each['score']:.2f}  {each['record_id']}  {words}"))
-            _line(f"     {_then(each)}", style="dim")
+            for part in each["made_of"]:
+                _line(one_line(f"     {part['section']}: {part['id']}  {_now(part['record'])}"), style="dim")
+            if not each["made_of"]:
+                _line(f"     {_then(each)}", style="dim")
 
 
 def _then(each: Mapping[str, Any]) -> str:

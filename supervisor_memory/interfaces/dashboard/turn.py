@@ -39,7 +39,8 @@ def turn(visit: Visit) -> Response:
     notes = _notes(visit)
     at = visit.number("edge", least=0, most=_MOST_OF_A_TURN, otherwise=0)
     chosen = notes[at] if at < len(notes) else None
-    ids = {each.record_id for each in (*chosen.shown, *chosen.dropped)} if chosen else set[str]()
+    every = (*chosen.shown, *chosen.dropped) if chosen else ()
+    ids = {id_ for each in every for id_ in (each.record_id, *each.source_ids)}
     records = _records(visit, ids)
     user_id = visit.user_id or next((record.user_id for record in records.values()), None)
     question = visit.memory.audit.question(chosen, user_id=user_id) if chosen and user_id else None

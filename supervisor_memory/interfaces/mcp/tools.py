@@ -369,6 +369,8 @@ def why(acting: Acting, given: AskWhy) -> dict[str, Any]:
 def _note(told: Mapping[str, Any], *, verbose: bool) -> dict[str, Any]:
     def short(each: Mapping[str, Any]) -> dict[str, Any]:
         text = each["then"] if each["then"] is not None else each["record"]["content"]
+        if each["made_of"]:
+            text = [f"{part['section']}: {part['record']['content']}" for part in each["made_of"]]
         kept = {"id": each["record_id"], "text": text}
         return {**kept, **{name: each[name] for name in ("why", "score", "reason")}}
 

@@ -13,7 +13,7 @@ from typing import Final
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import has_cjk, language, terms
-from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Hit, Record
+from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Hit, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import clean
 from supervisor_memory.stages.post_retrieval.rank import rank
@@ -25,13 +25,16 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
     what_became,
 )
 from supervisor_memory.stages.retrieval.search import found_by
+from supervisor_memory.stores.sessions import SUBJECT, UNTIL
 from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased
-from supervisor_memory.understand.questions import Opening, Wish, opening
+from supervisor_memory.understand.questions import Opening, Wish, named_terms, opening, restarts
 
 DIGEST: Final = "digest"
 """The part of a hit that tells the digest of a session."""
-_SESSIONS, _MESSAGES, _OF_A_SESSION = 50, 100, 200
+_LATEST, _MESSAGES, _OF_A_SESSION = 50, 100, 200
+"""Sessions of which the latest unfinished one may be meant, and messages that are read at once."""
 _DIGESTED_NOW = 3  # the latest; others wait for the background
+_LIKEST = 5  # sessions by meaning
 _MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of all digests of a note, and of the one line that a greeting brings."""
 _MOST_OF_A_NOTE, _FRAME, _FRAME_OF_A_LINE = 300, 60, 18
@@ -54,13 +57,14 @@ class _Session:
     at: float
     record: Record
     words: frozenset[str] = field(default=frozenset())
+    evidence: Mapping[str, float] = field(default_factory=dict)
+    """How much of a topic it has, and how alike in meaning it is, where a topic chose it."""
 
     @classmethod
     def of(cls, id_: str, lines: Iterable[Line], at: float, record: Record) -> "_Session":
         kept = tuple(lines)
         name = str(record.metadata.get("name") or "")
-        text = " ".join((name, *(line.text for line in kept)))
-        return cls(id_, kept, at, record, frozenset((*terms(text), *filter(has_cjk, text))))
+        return cls(id_, kept, at, record, _words((name, *(line.text for line in kept))))
 
 
 def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
@@ -68,8 +72,11 @@ def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
     found = opening(plan.turn.text)
     if found is None or not _is_first(plan, view):
         return None
-    sessions = sorted(_sessions(plan, view), key=lambda each: -each.at)
-    hits = [*_told(_chosen(found, sessions, plan, view), found, plan, view)]
+    alike = _alike(plan, view) if found.topic or found.unsure else {}
+    latest_first = sorted(_sessions(found, alike, plan, view), key=lambda each: -each.at)
+    sessions = [*_without_what_was_done(latest_first)]
+    chosen = _chosen(found, sessions, alike, plan, view)
+    hits = [] if chosen is None else [*_told(chosen, found, plan, view)]
     if not hits:
         return None
     rest = plan.hits if found.topic else [hit for hit in plan.hits if "standing" in hit.parts]
@@ -90,21 +97,67 @@ def _size(hit: Hit, view: ReadStore) -> int:
 
 
 def _chosen(
-    found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
-) -> Sequence[_Session]:
-    """The session that is told: the one that the words are about, else the latest that is not finished."""
-    if (found.topic or found.unsure) and (about := _about(found, sessions, plan, view)):
-        return about
-    if found.topic and not (found.is_bare or _says_how(found, sessions, plan)):
-        return ()
-    latest = _latest(sessions, found.wants)
-    return [each for each in latest if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED]
+    found: Opening,
+    sessions: Sequence[_Session],
+    alike: Mapping[str, float],
+    plan: Recalling,
+    view: ReadStore,
+) -> _Session | None:
+    """The session that is told; None: nothing is gone on with.
+
+    It is the one that the words are about, else the latest that is not finished. One that only told what an
+    earlier one said stands in for none.
+    """
+    left = list(sessions)
+    while picked := _picked(found, left, alike, plan):
+        if not _only_repeats(picked, left, view):
+            return picked
+        left = [each for each in left if each.id != picked.id]
+    return None
 
 
-def _says_how(found: Opening, sessions: Sequence[_Session], plan: Recalling) -> bool:
-    """Whether the topic is one word that no session has, in words that go on and ask nothing: "briefly"."""
-    is_new = not any(frozenset(found.topic) & each.words for each in sessions)
-    return found.wants == "go-on" and len(found.topic) == 1 and is_new and not _is_asked(plan)
+def _picked(
+    found: Opening, sessions: Sequence[_Session], alike: Mapping[str, float], plan: Recalling
+) -> _Session | None:
+    if found.topic or found.unsure:
+        about = _about(found, sessions, alike, is_asked=_is_asked(plan))
+        if about or not found.is_bare:
+            return next(iter(about), None)
+    fitting = _latest(sessions, found.wants)
+    covered = (each for each in fitting if _covers(each.words, found.asks, sessions) >= _LEAST_COVERED)
+    return next(covered, None)
+
+
+def _only_repeats(session: _Session, sessions: Sequence[_Session], view: ReadStore) -> bool:
+    """Whether a user only asked where things stand, and an earlier session tells all that was answered."""
+    earlier = [each for each in sessions if each.at < session.at]
+    messages = messages_of(session.lines, view)
+
+    def is_own(line: Line) -> bool:
+        message = messages[line.message_id]
+        if is_users(message):
+            return not restarts(message.content)
+        return not any(_tells_again(line, each, sessions) for each in earlier)
+
+    return not any(is_own(line) for line in session.lines if line.message_id in messages)
+
+
+def _tells_again(line: Line, earlier: _Session, sessions: Sequence[_Session]) -> bool:
+    """Whether an earlier session has most of a line, and all of its numbers.
+
+    What was still open there is not told again by a line that says it was done, or what came of it.
+    """
+    told, held = named_terms(line.text), earlier.words
+    if line.section in ("done", "learned"):
+        held = _words(each.text for each in earlier.lines if each.section != "next")
+    is_new = any(each[:1].isdigit() and each not in earlier.words for each in told)
+    return not is_new and _covers(held, told, sessions) >= _LEAST_COVERED
+
+
+def _words(texts: Iterable[str]) -> frozenset[str]:
+    """The terms of texts, and their single Chinese characters."""
+    every = " ".join(texts)
+    return frozenset((*terms(every), *filter(has_cjk, every)))
 
 
 def _is_asked(plan: Recalling) -> bool:
@@ -118,23 +171,56 @@ def _is_first(plan: Recalling, view: ReadStore) -> bool:
     return all(is_users(each) and each.content in plan.turn.text for each in said)
 
 
-def _sessions(plan: Recalling, view: ReadStore) -> Iterator[_Session]:
-    """The earlier sessions of the user: those digested, and the latest that were not, or have gone on."""
+def _sessions(
+    found: Opening, alike: Mapping[str, float], plan: Recalling, view: ReadStore
+) -> Iterator[_Session]:
+    """The earlier sessions that may be meant: the latest, and older ones that are about the topic.
+
+    Of the latest, those that were not digested, or have gone on, are digested now.
+    """
     scope = plan.turn.scope
     of_user = Filter(scope.user_id, families=(SESSION_FAMILY,), tasks=scope.tasks)
-    states = view.list(replace(of_user, families=(DIGEST_FAMILY,)), limit=_SESSIONS)
-    known = {each.attribute: each for each in states if each.attribute and "until" in each.metadata}
+    digests = replace(of_user, families=(DIGEST_FAMILY,))
+    states = [*view.list(digests, limit=_LATEST), *_about_the_topic(found, alike, digests, view)]
+    known = {each.attribute: each for each in states if each.attribute and UNTIL in each.metadata}
     latest: dict[str, float] = {}
     for message in view.list(of_user, limit=_MESSAGES):
         if (id_ := message.source.session_id) and id_ != scope.session_id:
             latest[id_] = max(latest.get(id_, 0.0), message.created_at)
-    behind = [id_ for id_, at in latest.items() if id_ not in known or known[id_].metadata["until"] < at]
+    behind = [id_ for id_, at in latest.items() if id_ not in known or known[id_].metadata[UNTIL] < at]
     for id_ in sorted(behind, key=lambda each: -latest[each])[:_DIGESTED_NOW]:
         before = known.pop(id_, None)
         yield from _digested_now(replace(of_user, session_id=id_), before, view)
     for id_, state in known.items():
         if id_ != scope.session_id:
-            yield _Session.of(id_, _told_lines(state), state.metadata["until"], state)
+            yield _Session.of(id_, _told_lines(state), state.metadata[UNTIL], state)
+
+
+def _without_what_was_done(latest_first: Iterable[_Session]) -> Iterator[_Session]:
+    """The sessions without what was open in one and is told as done in a later one."""
+    done: list[frozenset[str]] = []
+    for session in latest_first:
+        kept = [line for line in session.lines if line.section != "next" or not _is_among(line.text, done)]
+        yield session if len(kept) == len(session.lines) else replace(session, lines=tuple(kept))
+        done += [frozenset(terms(line.text)) for line in session.lines if line.section == "done"]
+
+
+def _is_among(text: str, told: Iterable[frozenset[str]]) -> bool:
+    """Whether a sentence has all that another one names."""
+    names = frozenset(named_terms(text))
+    return bool(names) and any(names <= each for each in told)
+
+
+def _about_the_topic(
+    found: Opening, alike: Mapping[str, float], digests: Filter, view: ReadStore
+) -> Iterator[Record]:
+    """The digests, however old, that share words with the topic or whose messages are like it."""
+    asked = (*found.topic, *found.unsure)
+    if asked:
+        by_words = Query(" ".join(asked), digests, asked, now=view.now)
+        yield from (hit.record for hit in view.search(by_words, limit=_CANDIDATES))
+    for id_ in sorted(alike, key=lambda each: -alike[each])[:_LIKEST]:
+        yield from view.list(replace(digests, subject=SUBJECT, attribute=id_), limit=1)
 
 
 def lines_of(state: Record) -> Iterator[Line]:
@@ -149,7 +235,7 @@ def _told_lines(state: Record) -> Iterator[Line]:
 
 
 def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) -> Iterator[_Session]:
-    until = before.metadata["until"] if before else None
+    until = before.metadata[UNTIL] if before else None
     newest = [
         each
         for each in view.list(of_session, limit=_OF_A_SESSION)
@@ -177,10 +263,9 @@ def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
 
 
 def _about(
-    found: Opening, sessions: Sequence[_Session], plan: Recalling, view: ReadStore
+    found: Opening, sessions: Sequence[_Session], alike: Mapping[str, float], *, is_asked: bool
 ) -> Sequence[_Session]:
     """The session that a topic is from, if any is."""
-    alike, is_asked = _alike(plan, view), _is_asked(plan)
     evidence = {
         each.id: (_covers(each.words, found.topic, sessions, found.unsure), alike.get(each.id, 0.0))
         for each in sessions
@@ -195,7 +280,12 @@ def _about(
         return covered >= _LEAST_COVERED or (like >= least and bool(covered or not is_asked))
 
     fitting = [each for each in sessions if each.id in evidence and fits(*evidence[each.id])]
-    return sorted(fitting, key=lambda each: -sum(evidence[each.id]))[:1]
+    best = sorted(fitting, key=lambda each: -sum(evidence[each.id]))[:1]
+    return [replace(each, evidence=_told_of(*evidence[each.id])) for each in best]
+
+
+def _told_of(covered: float, like: float) -> Mapping[str, float]:
+    return {"coverage": covered, **({"sim": like} if like else {})}
 
 
 def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
@@ -232,23 +322,24 @@ def _cuts_across(pair: str, known: Iterable[str]) -> bool:
     return has_cjk(pair) and any(each[-1:] == pair[0] or each[0] == pair[-1] for each in known)
 
 
-def _told(chosen: Sequence[_Session], found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
-    """A hit for each session that is told, with the lines of most worth as its excerpt."""
+def _told(session: _Session, found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
+    """A hit for the session that is told, with the lines of most worth as its excerpt; none may be left."""
     wanted, topic = found.wants, frozenset(found.topic)
-    tongue, left = language(plan.turn.text), _A_LINE if wanted == "greeting" else _MOST_TOKENS
+    left = _A_LINE if wanted == "greeting" else _MOST_TOKENS
     left = min(left, view.settings.max_context_tokens // 2)
-    for session in chosen:
-        may = _tellable(session.lines, plan.turn.scope.agent_id, view)
-        picked: list[Line] = []
-        for line in _by_worth(may, wanted, topic):
-            if (cost := view.count_tokens(line.text) + 2) <= left:
-                picked.append(line)
-                left -= cost
-        told = [replace(line, text=clean(line.text)) for line in may if line in picked]
-        text = phrased(told, tongue)
-        if text and (wanted != "greeting" or is_open(picked)):
-            when = replace(session.record, updated_at=session.at)
-            yield Hit(when, 1.0, {DIGEST: 1.0, "relevance": 1.0, "fused": 1.0}, found=DIGEST, excerpt=text)
+    may = _tellable(session.lines, plan.turn.scope.agent_id, view)
+    picked: list[Line] = []
+    for line in _by_worth(may, wanted, topic):
+        if (cost := view.count_tokens(line.text) + 2) <= left:
+            picked.append(line)
+            left -= cost
+    told = [replace(line, text=clean(line.text)) for line in may if line in picked]
+    text = phrased(told, language(plan.turn.text))
+    if text and (wanted != "greeting" or is_open(picked)):
+        when = replace(session.record, updated_at=session.at)
+        parts = {DIGEST: 1.0, "relevance": 1.0, "fused": 1.0, **session.evidence}
+        made_of = tuple((line.message_id, line.section) for line in told)
+        yield Hit(when, 1.0, parts, found=DIGEST, excerpt=text, made_of=made_of)
 
 
 def _by_worth(lines: Sequence[Line], wanted: Wish, topic: frozenset[str]) -> Sequence[Line]:

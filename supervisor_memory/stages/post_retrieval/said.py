@@ -29,7 +29,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 )
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
-from supervisor_memory.understand.questions import asks_for_a_reply, opening
+from supervisor_memory.understand.questions import asks_for_a_reply, named_terms, opening
 from supervisor_memory.understand.statements import sentences
 
 _CANDIDATES = 40  # more than a note of usual size holds
@@ -79,7 +79,9 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     heard = (hit for hit in said.hits if is_heard(hit.record, plan.turn.scope.agent_id))
     said = drop_already_said(said.keeping(heard, others="not-for-you"), view)
     least = view.settings.min_score * _OF_THE_THRESHOLD
-    said = said.keeping((hit for hit in said.hits if _is_alike(hit, least)), others="below-threshold")
+    named = _with_a_name(query, view)
+    alike = (hit for hit in said.hits if _is_alike(hit, least) and (named is None or hit.record.id in named))
+    said = said.keeping(alike, others="below-threshold")
     is_enough = answers(_without_speakers(said, view))
     answering = (hit for hit in said.hits if is_enough and _answers_alone(hit, query.text))
     said = said.keeping(answering, others="no-answer")
@@ -132,6 +134,19 @@ def _is_alike(hit: Hit, least: float) -> bool:
     Where nothing was compared by meaning, a word in common is enough, in it or in what was said before.
     """
     return hit.parts.get("relevance", 0.0) >= least if "sim" in hit.parts else "context" in hit.parts
+
+
+def _with_a_name(query: Query, view: ReadStore) -> frozenset[str] | None:
+    """The messages that share a word by which the question names something, or follow one that does.
+
+    None: nothing is named, or meaning is compared, which tells more than words: "plan" and "please" are in
+    requests of any kind.
+    """
+    if query.vector is not None or not (names := named_terms(query.text)):
+        return None
+    by_names = replace(query, terms=names, parts=())
+    found = view.search(by_names, limit=_CANDIDATES)
+    return frozenset(hit.record.id for hit in found if "context" in hit.parts)
 
 
 def _answers_alone(hit: Hit, question: str) -> bool:
