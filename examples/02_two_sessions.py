@@ -148,9 +148,8 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
         texts = {record.id: record.content for record in memory.upkeep.records(sources)}
         for each in note.shown:
             text = clipped(texts.get(each.record_id, ""))
-            if each.made_of:  # a digest: its sentences are from these messages
-                made_of = (f"{section}: {clipped(texts.get(id_, ''))}" for id_, section in each.made_of)
-                text = "\n".join(made_of)
+            if each.made_of:  # a digest: the messages that its sentences are from
+                text = "\n".join(f"{of}: {clipped(texts.get(id_, ''))}" for id_, of in each.made_of)
             how = "an excerpt of what was said: " if each.reason == "said" else ""
             table.add_row(escape(text), f"{how}{why(each.parts)}", f"{each.score:.2f}")
         title = f"recalled for [bold]{note.agent_id or 'supervisor'}[/], {note.tokens} tokens"
@@ -159,6 +158,7 @@ def show_notes(memory: SupervisorMemory, before: int) -> int:
 
 
 def clipped(text: str, most: int = 100) -> str:
+    text = " ".join(text.split())
     return text if len(text) <= most else text[:most] + "…"
 
 

@@ -51,8 +51,8 @@ class Shown:
     """A record in a note or a search, or one left out.
 
     `rank` is 1 for the best, None for a record left out; `score` and `parts` come from the hit, in [0, 1];
-    `reason` is a code of `supervisor_memory.model.explain`. `made_of` has the message and the section of each
-    sentence of a digest.
+    `reason` is a code of `supervisor_memory.model.explain`. `made_of` has the messages whose sentences a
+    digest told, each with the section.
     """
 
     record_id: str

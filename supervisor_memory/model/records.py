@@ -930,7 +930,7 @@ class Hit:
     it. The operator vouches for the record: neither threshold nor knee drops it, limit and budget do.
     `excerpt` are the sentences of a session message that a note quotes; None: the record is told whole.
     `path` is the way from another hit to this one, where it was found as a neighbour of that hit. `made_of`
-    are the sentences of a digest, each by the id of its message and its section; `record` is then the digest,
+    are the messages of a digest's sentences by their ids, each with the section; `record` is then the digest,
     or the newest message of a session that has none yet.
     """
 

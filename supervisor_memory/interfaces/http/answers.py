@@ -265,8 +265,8 @@ class Verified(BaseModel):
     problems: list[str]
 
 
-class Sentence(BaseModel):
-    id: str = Field(description="Of the message that has the sentence.")
+class Origin(BaseModel):
+    id: str = Field(description="Of the message.")
     section: str = Field(description="Of the digest: asked, decided, done, learned, next, preferences.")
     record: Beside
 
@@ -281,7 +281,7 @@ class TurnRecord(BaseModel):
     told: str = Field(description="The reason in words.")
     then: str | None = Field(description="What the reader was given, where it is another text than now.")
     record: Beside
-    made_of: list[Sentence] = Field(description="Of a digest: a row for each sentence that was told.")
+    made_of: list[Origin] = Field(description="Of a digest: the messages whose sentences it told.")
 
 
 class Note(BaseModel):

@@ -338,7 +338,7 @@ def _told(session: _Session, found: Opening, plan: Recalling, view: ReadStore) -
     if text and (wanted != "greeting" or is_open(picked)):
         when = replace(session.record, updated_at=session.at)
         parts = {DIGEST: 1.0, "relevance": 1.0, "fused": 1.0, **session.evidence}
-        made_of = tuple((line.message_id, line.section) for line in told)
+        made_of = tuple(dict.fromkeys((line.message_id, line.section) for line in told))
         yield Hit(when, 1.0, parts, found=DIGEST, excerpt=text, made_of=made_of)
 
 

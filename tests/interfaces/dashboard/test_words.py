@@ -12,6 +12,7 @@ from supervisor_memory.model.explain import REASONS
 from supervisor_memory.model.records import KINDS, SourceClass, Status, WriteStatus
 from supervisor_memory.reading.timeline import What
 from supervisor_memory.stages.insert import doubt
+from supervisor_memory.understand.digest import SECTIONS
 
 HERE = Path(dashboard.__file__).parent
 SOURCES = [*HERE.glob("*.py"), *HERE.glob("templates/*.html")]
@@ -22,6 +23,7 @@ DYNAMIC = (
     "source.",
     "decision.",
     "entry.",
+    "section.",
     "why.",
     "because.",
     "op.",
@@ -65,6 +67,7 @@ def test_every_code_that_is_shown_is_worded() -> None:
         *(f"status.{status}" for status in get_args(Status)),
         *(f"source.{each}" for each in get_args(SourceClass)),
         *(f"entry.{each}" for each in get_args(What)),
+        *(f"section.{each}" for each in SECTIONS if each != "topics"),
         *(f"decision.{each}" for each in get_args(WriteStatus)),
         *(f"reason.{code}" for code in REASONS),
         f"why.{doubt.ASKED_FOR}",
