@@ -226,7 +226,7 @@ class SupervisorMemory(Memory):
         return silent()
 
     def turn(self, scope: Scope, text: str) -> "HostTurn":
-        """One turn of a conversation in code of the host's own: who acts and what the user said.
+        """One turn of a conversation that the host drives itself.
 
         The chat models that are called inside read the supervisor's note; what the user said is heard, and
         what `answered` is given is kept with it.

@@ -261,7 +261,7 @@ def _packed(told: "Iterable[tuple[Hit, str, int | None]]") -> str:
 
 
 def _of(hit: "Hit") -> str:
-    """What a digest was made of, as one more entry; the list of any other hit ends before it."""
+    """The messages of a digest as one more entry of the list; "" for any other hit."""
     return f",{json.dumps(hit.made_of, separators=(',', ':'))}" if hit.made_of else ""
 
 

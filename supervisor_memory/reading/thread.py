@@ -134,7 +134,7 @@ class Shortening:
         return tuple(kept)
 
     def _standing(self, lines: Sequence[Line], new: Line) -> Iterator[Line]:
-        """The lines that a new one leaves: it replaces figures that it denies, and what it corrects."""
+        """The lines without those whose figures or statement the new line replaces."""
         denied = _figures(" ".join(each[0] for each in _CONTRAST.finditer(_joined(new.text))))
         rivals = [each.text for each in lines if each.message_id != new.message_id and marks(each.text)]
         gone = {each for each in rivals if denied & _figures(_joined(each))}

@@ -195,7 +195,7 @@ def _said(message: Record) -> Entry:
 
 
 def _of_records(period: Filter, messages: Mapping[str, Record], ports: Ports) -> Iterable[Entry]:
-    """What records say since the messages of a session, and what those said that were read without one."""
+    """Entries of records read from the messages of a session, and of records of it that have no message."""
     ids = list(messages)
     found = {each.id: each for each in every(replace(period, layers=("abstract",), statuses=_TOLD), ports)}
     for start in range(0, len(ids), _TOGETHER):

@@ -177,7 +177,11 @@ def _asks_something(clause: str) -> bool:
 
 
 def _topic(clause: str, *without: str) -> tuple[str, ...]:
-    """The terms of a clause that name what it is about, without the words by which it goes on."""
+    """The terms of a clause that name its topic.
+
+    Args:
+        without: Patterns of words that are left out before, such as those of going on.
+    """
     return tuple(each for each in _left(clause, *without) if not _is_unsure(each))
 
 

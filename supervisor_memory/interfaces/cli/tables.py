@@ -126,7 +126,7 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _then(each: Mapping[str, Any]) -> str:
-    """What a reader was given: the text of then, and that of now where it was changed."""
+    """The text that a reader was given and, where it was changed since, the present text."""
     now = _now(each["record"])
     return now if each["then"] is None else f"{one_line(each['then'])} (now: {now})"
 

@@ -27,7 +27,7 @@ WORDS: Final[Mapping[str, Mapping[Language, str]]] = MappingProxyType(_read())
 
 
 def worded(key: str, language: Language, **values: object) -> str:
-    """A phrase, where `n` is 1 its `.one`; of a code that nobody has put into words, the words it is made of.
+    """The phrase of a key; its `.one` where `n` is 1. A code without a phrase is told by its own words.
 
     Such a code is a reason of an operator's own. Values that are HTML stay so, and make the phrase HTML.
     """
