@@ -57,7 +57,9 @@ _WEIGHTS: Mapping[str, Mapping[str, Weights]] = json.loads(
 _NAMES_COUNT = 0.5
 _VERY_NEAR = 0.75
 _NEAR, _NEAR_WHERE_ALL_IS = 0.5, 0.8  # of texts that share only a figure; short Chinese texts are always near
-_LONG = 60  # tokens, from which a text says more than one thing
+_LONGEST, _LONGEST_ZH = 15, 39
+"""Tokens of the longest text among the pairs that the weights are fitted to. What is longer says more than
+one thing, and of that the weights know nothing."""
 _LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words shared by a paraphrase: with vectors, and without
 _SEVERAL = 2
 _MOST_SENTENCES = 12
@@ -70,7 +72,7 @@ _JOINED = 0.15
 """Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
 the first look found something else; tried out on authors that the weights had not seen."""
 _TOLD = 0.5  # log odds of a change, from which a text replaces what it has little in common with
-_CERTAIN = frozenset({"roles"})
+_CERTAIN = frozenset({"roles", "long"})
 _MOST_READ = 8_000
 
 
@@ -193,7 +195,8 @@ def _again(look: Look) -> Verdict:
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
-        return another if is_told and found.instead >= _INSTEAD_ANYWAY else first
+        is_near = look.pair.is_template or near >= _NEAR
+        return another if is_told and is_near and found.instead >= _INSTEAD_ANYWAY else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:
@@ -263,6 +266,8 @@ def _verdict(
         return Verdict(0.0, 0.0, "roles")
     if turns(pair):
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
+    if _says_more(pair):
+        return Verdict(0.0, 0.0, "long")
     if why := apart(pair):
         return Verdict(0.0, 0.0, why)
     if (near is None or pair.new.ends) and not shares_words(pair):
@@ -280,12 +285,17 @@ def _verdict(
     )
 
 
+def _says_more(pair: Pair) -> bool:
+    """Whether two differently worded texts are longer than any that the weights are fitted to, so that they
+    stay two whatever they have in common."""
+    longest = _LONGEST_ZH if has_cjk(pair.new.text) else _LONGEST
+    return not pair.is_template and max(len(pair.old.tokens), len(pair.new.tokens)) > longest
+
+
 def _shares_little(pair: Pair, near: float | None) -> bool:
     """Whether two differently worded texts share hardly more than their topic: the choir sings in Latin, the
     choir travels by bus. Only very near vectors can show that they are a paraphrase all the same."""
     if pair.is_template or is_told_otherwise(pair) or (near is not None and near >= _VERY_NEAR):
-        return False
-    if max(len(pair.old.tokens), len(pair.new.tokens)) > _LONG:
         return False
     if near is None and pair.old.slots.is_negative != pair.new.slots.is_negative:
         return True

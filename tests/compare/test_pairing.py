@@ -57,6 +57,37 @@ def test_exchanged_roles_are_two_facts(one: str, other: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (
+            "I'm planning our garden for spring, and I've ordered 40 tulip bulbs and three apple trees "
+            "that the nursery delivers on March 12.",
+            "I'm now trying to set up the irrigation for our garden, and I've bought 25 metres of hose and a "
+            "timer that waters the beds at 6 AM every day.",
+        ),
+        (
+            "I'm training for a half marathon in autumn, and I've been running 20 km a week since June "
+            "with two friends from work.",
+            "I'm now struggling with my running shoes, since I've run 400 km in them and my left knee hurts "
+            "whenever I run downhill in the park.",
+        ),
+        (
+            "我正在准备秋天的半程马拉松，从六月开始每周和两个同事一起"
+            "沿着滨江大道跑二十公里，周末再加一次长距离慢跑训练。",
+            "我现在的跑鞋已经穿了四百公里，最近每次沿着滨江大道下坡跑步"
+            "的时候左边膝盖都会疼，想换一双缓震更好的鞋。",
+        ),
+        ("我们合唱团每周五在圣玛丽教堂排练。", "我现在给合唱团带保温壶泡茶。"),
+    ],
+)
+def test_long_sentences_and_far_ones_replace_nothing_by_a_word_of_change(one: str, other: str) -> None:
+    with opened(one) as memory:
+        memory.write(one, user_id="ada")
+        memory.write(other, user_id="ada", created_at=time.time() + DAY)
+        assert known(memory) == sorted([one, other])
+
+
+@pytest.mark.parametrize(
     ("one", "other", "is_exchanged"),
     [
         ("Pavel covers for Mina when she is away.", "Mina covers for Pavel when he is away.", True),
