@@ -241,6 +241,17 @@ class Memory:
         theirs._open_desks(replace(self._trail, reader=check_name(reader, what="reader")))
         return theirs
 
+    def with_recipe(self, recipe: Recipe | str) -> Self:
+        """This memory with another recipe, over the same store and with the same settings.
+
+        Raises:
+            SettingsError: no recipe has that name, or the store lacks what it needs.
+        """
+        theirs = copy(self)
+        theirs.recipe = open_recipe(recipe, self.backend)
+        theirs._open_desks(self._trail)
+        return theirs
+
     # --- the verbs: each is documented where it lives
 
     write = passed_on(_writer, Writer.write)
