@@ -408,7 +408,7 @@ def test_a_prompt_in_a_directory_takes_the_place_of_ours(tmp_path: Path) -> None
     ("files", "told"),
     [
         ({}, "holds no prompt"),
-        ({"other.md": "x"}, "holds other.md; copy one or more of answers.md, digest.md"),
+        ({"other.md": "x"}, "holds other.md; copy one or more of answers.md, core.md, digest.md"),
         ({"remember.md": "{exchange}"}, r"has no place for \{records\}"),
     ],
 )
