@@ -13,7 +13,6 @@ import json
 import logging
 import time
 from collections.abc import Sequence
-from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import chain
@@ -28,24 +27,15 @@ from supervisor_memory.flow import Recipe
 from supervisor_memory.interfaces.comparing import USER, measured
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.reading.compared import Measured, Question, difference, mean, quantile, read_questions
-from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.bare import BY_MEANING
 from supervisor_memory.recipes.open import OURS
-from supervisor_memory.recipes.operators.order import by_meaning, weigh
-from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.settings import Settings
-from supervisor_memory.stages.post_retrieval.rerank import reranked
 
 OWN = Path(__file__).parent / "quality"
 PAGE = Path(__file__).parent.parent / "docs" / "recipes.json"
 SETS = ("en", "zh", "facts_en", "facts_zh", "assistant_en", "assistant_zh")
 CUTS, TOKENS, DEPTH = (5, 10), (600,), 40
 ROUNDS = 5
-BARE = replace(
-    reranked(PLAIN, weigh("bare", by_meaning)),
-    name="bare store",
-    pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
-)
-"""What a recipe by meaning has before its own steps: the nearest by cosine, and nothing else."""
 
 
 def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
@@ -59,7 +49,7 @@ def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
         if opened is None:
             raise SystemExit("there is no embedder to measure with")
         embedder = Remembered(opened)
-        recipes: tuple[Recipe | str, ...] = (*dict.fromkeys(("default", *names)), BARE)
+        recipes: tuple[Recipe | str, ...] = (*dict.fromkeys(("default", *names)), BY_MEANING)
         for recipe in recipes:
             done = measured(recipe, held, embedder=embedder, depth=DEPTH, upkeep=True)
             found.setdefault(done.recipe, []).append(done)
@@ -68,7 +58,7 @@ def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
     every = {name: row.figures(questions, cuts=CUTS, tokens=TOKENS) for name, row in rows.items()}
     told: dict[str, Any] = {"questions": len(questions), "sets": [*sets], "recipes": {}}
     for name, values in every.items():
-        bare = difference(every[BARE.name]["R@10"], values["R@10"])
+        bare = difference(every[BY_MEANING.name]["R@10"], values["R@10"])
         ours = difference(every["default"]["R@10"], values["R@10"])
         times = [each.ms for each in rows[name].asked]
         told["recipes"][name] = {

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration, check_vector
     from supervisor_memory.host.review import review_node
     from supervisor_memory.host.store.store import label_for
+    from supervisor_memory.interfaces.services import open_service
     from supervisor_memory.reading.metrics import exposition, measure
     from supervisor_memory.recipes.generative_agents import GENERATIVE_AGENTS, generative_agents
     from supervisor_memory.recipes.mem0 import MEM0
@@ -108,6 +109,7 @@ __all__ = [
     "langmem_extractor",
     "measure",
     "mmr",
+    "open_service",
     "reranked",
     "review_node",
     "specialist",
@@ -122,6 +124,7 @@ _LATER = {
     "check_vector": "embedding.protocol",
     "review_node": "host.review",
     "label_for": "host.store.store",
+    "open_service": "interfaces.services",
     "exposition": "reading.metrics",
     "measure": "reading.metrics",
     "GENERATIVE_AGENTS": "recipes.generative_agents",

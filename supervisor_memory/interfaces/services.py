@@ -18,11 +18,8 @@ from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.flow import Recalling, Recipe, Remembering
 from supervisor_memory.model.records import TIER, Hit, Record
 from supervisor_memory.ports import NoStore, ReadStore
-from supervisor_memory.recipes.default import PLAIN
+from supervisor_memory.recipes.bare import BY_MEANING, BY_WORDS
 from supervisor_memory.recipes.open import open_recipe, published
-from supervisor_memory.recipes.operators.order import by_meaning, weigh
-from supervisor_memory.recipes.operators.signals import search_by
-from supervisor_memory.stages.post_retrieval.rerank import reranked
 
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
@@ -30,20 +27,14 @@ if TYPE_CHECKING:
 SERVICE: Final = "service"
 """The metadata key for the name of the service that a record belongs to."""
 _RRF: Final = 60
-_MEANING = replace(
-    reranked(PLAIN, weigh("meaning", by_meaning)),
-    name="meaning",
-    pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
-)
-_WORDS = replace(PLAIN, name="words", pre_retrieval=(*PLAIN.pre_retrieval, search_by(words=1.0)))
 SERVICES: Final[dict[str, Recipe | str]] = {
     "short_term_memory": "baseline",
-    "key_value_memory": _WORDS,
+    "key_value_memory": BY_WORDS,
     "graph_memory": "hipporag2",
     "hierarchical_memory": "memoryos",
     "hybrid_memory": "mem0_now",
     "vector_hash_memory": "tim",
-    "neuromem_vdb": _MEANING,
+    "neuromem_vdb": BY_MEANING,
 }
 """The recipe of each service."""
 TRIGGERS: Final = {
