@@ -216,6 +216,8 @@ TEAM = "team:"
 """How the owner of records begins that a team shares. No user has such an id, so nobody acts as a team."""
 AUTHOR = "author"
 """The metadata key of what a team shares for the user with whose data it is erased."""
+PROMOTED = "promoted"
+"""The metadata key of what a team shares for the id of the record with which it is erased."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""

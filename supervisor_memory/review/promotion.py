@@ -13,6 +13,7 @@ from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import (
     AUTHOR,
+    PROMOTED,
     TEAM,
     AuditEvent,
     Filter,
@@ -166,7 +167,9 @@ def promoted(
             names=tuple(asked),
         )
     new = _shared(record, team_of(services), view.now)
-    author: Mapping[str, Any] = {AUTHOR: record.user_id} if on_erase == "erase" else {}
+    author: Mapping[str, Any] = {}
+    if on_erase == "erase":
+        author = {AUTHOR: record.user_id, PROMOTED: record.id}
     new = replace(new, metadata={**new.metadata, **author})
     changes, told = [], []
     if (old := seen.replaces) is not None:

@@ -61,10 +61,12 @@ class Decision:
 def decision_on(id: str, log: AuditLog) -> Decision | None:
     """The latest decision on a proposal; None if the rows that were read have none.
 
-    A decision and its changes are in the same commit; the decision's row is the last.
+    A decision and its changes are in the same commit; the decision's row is the last. A promotion is a
+    decision on the copy, not on the record that was promoted, which it does not change.
     """
     told = log.tail(_MOST_ROWS, record_id=id)
-    last = next((row for row in reversed(told) if row.op in _DECISIONS), None)
+    decided = (row for row in reversed(told) if row.op in _DECISIONS)
+    last = next((row for row in decided if row.op != "promote" or row.event["version_after"]), None)
     if last is None:
         return None
     actor = last.event["actor"]

@@ -35,7 +35,8 @@ _ORGANIZATIONS = _LEXICON.words("organizations")
 _FIELDS = _LEXICON.words("fields")
 _TITLES = _LEXICON.words("titles")
 _IN_A_NAME = "of|de|da|van|von|der|for|and"
-_CAPITAL = rf"[A-Z][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+){{0,4}}"
+_CAPITALS = "".join(each for each in map(chr, range(0x10000)) if each.isupper())  # of every script with case
+_CAPITAL = rf"[{_CAPITALS}][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+){{0,4}}"
 _NAME = re.compile(
     rf"(?<![\w{CJK}]){_CAPITAL}(?:[ \t]+(?:(?:{_IN_A_NAME})[ \t]+)?(?:{_CAPITAL}|\d{{1,4}})){{0,7}}(?!\w)"
 )

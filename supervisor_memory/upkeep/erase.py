@@ -1,11 +1,11 @@
 """Erase a user for good, with a receipt."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from supervisor_memory.errors import BackendError
-from supervisor_memory.model.records import AUTHOR, TEAM, Filter, Record, Wanted
+from supervisor_memory.model.records import AUTHOR, PROMOTED, TEAM, Filter, Record, Wanted
 from supervisor_memory.ports import Ports, Services
 from supervisor_memory.stores.protocol import Erased, Erases, ErasesRecords
 from supervisor_memory.upkeep.queue.queue import Queue
@@ -59,7 +59,7 @@ class Eraser:
     def holds(self, user_id: str) -> Mapping[str, int]:
         """How much `erase` would remove, by kind."""
         held = self._ports().store(self._erasing().holds, user_id)
-        shared = sum(1 for _ in self._shared(user_id, self._ports()))
+        shared = sum(1 for _ in _shared(user_id, self._ports()))
         return {**held, "events": self.events.count_of(user_id), **({"shared": shared} if shared else {})}
 
     def erase(self, user_id: str, *, actor: str = "operator") -> Receipt:
@@ -67,7 +67,7 @@ class Eraser:
         # First, so that after a kill in between no store claims to hold nothing while events are left.
         before, _ = ports.store(self.events.forget, user_id, at=ports.now)
         done = ports.store(store.erase, user_id, at=ports.now, actor=actor)
-        shared = self._erase_shared(user_id, ports, actor=actor)
+        shared = erase_shared(user_id, ports, actor=actor)
         since, in_the_way = ports.store(self.events.forget, user_id, at=ports.now)
         self.services.vectors.clear()
         out_of_reach = (*OUT_OF_REACH, *done.out_of_reach)
@@ -75,32 +75,6 @@ class Eraser:
         pending = tuple(dict.fromkeys(pending))
         removed = {**done.removed, "events": before + since, **shared.removed}
         return Receipt(user_id, ports.now, removed, pending, out_of_reach)
-
-    def _erase_shared(self, user_id: str, ports: Ports, *, actor: str) -> Erased:
-        """Remove what teams read of a user who chose so when it was promoted, in every version and status."""
-        found: dict[str, list[str]] = {}
-        for each in self._shared(user_id, ports):
-            found.setdefault(each.user_id, []).append(each.id)
-        if not found:
-            return Erased({})
-        backend = self.services.backend
-        if not isinstance(backend, ErasesRecords):
-            raise BackendError(
-                f"what was promoted of the user is out of reach: the backend {backend.name!r} cannot erase "
-                "single records; remove them in the database behind it",
-                backend=backend.name,
-            )
-        pending: list[str] = []
-        for owner, ids in found.items():
-            done = ports.store(backend.erase_records, ids, user_id=owner, at=ports.now, actor=actor)
-            pending += done.pending
-        return Erased({"shared": sum(map(len, found.values()))}, tuple(pending))
-
-    def _shared(self, user_id: str, ports: Ports) -> Iterator[Record]:
-        where = Filter(statuses=None, metadata=(Wanted.of(AUTHOR, user_id),))
-        while page := ports.store(self.services.backend.list, where, limit=_PAGE):
-            yield from (each for each in page if each.user_id.startswith(TEAM))
-            where = where.after(page[-1])
 
     def _ports(self) -> Ports:
         """New ports with more time than other verbs have, since files are rewritten."""
@@ -115,3 +89,39 @@ class Eraser:
             "removed; remove the user's data in the database behind it (`delete_all` marks it as deleted)",
             backend=backend.name,
         )
+
+
+def erase_shared(user_id: str, ports: Ports, *, actor: str, records: Collection[str] | None = None) -> Erased:
+    """Remove what teams read of a user who chose so when it was promoted, in every version and status.
+
+    Args:
+        records: Only what was promoted of the records with these ids; None: of all.
+
+    Raises:
+        BackendError: the store cannot erase single records, or failed.
+    """
+    found: dict[str, list[str]] = {}
+    for each in _shared(user_id, ports):
+        if records is None or each.metadata.get(PROMOTED) in records:
+            found.setdefault(each.user_id, []).append(each.id)
+    if not found:
+        return Erased({})
+    backend = ports.services.backend
+    if not isinstance(backend, ErasesRecords):
+        raise BackendError(
+            f"what was promoted of the user is out of reach: the backend {backend.name!r} cannot erase "
+            "single records; remove them in the database behind it",
+            backend=backend.name,
+        )
+    pending: list[str] = []
+    for owner, ids in found.items():
+        done = ports.store(backend.erase_records, ids, user_id=owner, at=ports.now, actor=actor)
+        pending += done.pending
+    return Erased({"shared": sum(map(len, found.values()))}, tuple(pending))
+
+
+def _shared(user_id: str, ports: Ports) -> Iterator[Record]:
+    where = Filter(statuses=None, metadata=(Wanted.of(AUTHOR, user_id),))
+    while page := ports.store(ports.services.backend.list, where, limit=_PAGE):
+        yield from (each for each in page if each.user_id.startswith(TEAM))
+        where = where.after(page[-1])

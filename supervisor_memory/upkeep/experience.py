@@ -8,7 +8,7 @@ counted as it holds and fails, and what fails is withdrawn. Nothing in here rais
 import math
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
@@ -38,6 +38,7 @@ from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.stages.insert.doubt import REVIEW, known_to_reviewers
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.guidelines import TOLD
+from supervisor_memory.stages.retrieval.shared import owner_of
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.lessons import (
     GUIDELINE,
@@ -572,6 +573,10 @@ class Experience:
             if done is not None:
                 counted.append(record.id)
                 withdrawn += [record.id] if done.reason == RATED else []
+        for record_id in self._shared_of(told, ports):  # of a team's record nothing says whose run it was
+            done = self._recounted(record_id, rated, Scope(scope.user_id), reason=RATED, owner=self._owner)
+            counted += [record_id] if done is not None else []
+            withdrawn += [record_id] if done is not None and done.reason == RATED else []
         detail = {"score_milli": round(1_000 * value), "is_good": is_good, "has_error": bool(error)}
         self._trail.report(AuditEvent.by(scope, "rate", actor=by, reason="run", detail=detail))
         return Rated(run_id, value, tuple(counted), tuple(withdrawn))
@@ -706,6 +711,17 @@ class Experience:
 
     def _listed(self, where: Filter, ports: Ports) -> list[Record]:
         return [*ports.read_store().list(where, limit=_MOST_GUIDELINES)]
+
+    @property
+    def _owner(self) -> str | None:
+        return owner_of(self.services.settings)
+
+    def _shared_of(self, told: Collection[str], ports: Ports) -> list[str]:
+        """The guidelines among some records that MEMORY_TEAM shares."""
+        if self._owner is None or not told:
+            return []
+        where = Filter(self._owner, ids=tuple(told), kinds=("experience",), attribute=GUIDELINE)
+        return [each.id for each in self._listed(where, ports)]
 
     def _told_in(self, scope: Scope) -> frozenset[str]:
         """The ids of the records that notes held in a run, by this machine's access log."""

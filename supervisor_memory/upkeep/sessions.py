@@ -44,7 +44,7 @@ from supervisor_memory.stores.sessions import (
     states_of,
 )
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
-from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt
+from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt, erase_shared
 from supervisor_memory.upkeep.queue.queue import Queue
 from supervisor_memory.upkeep.unmerge import derived_from, taken_out
 from supervisor_memory.wiring.trail import Trail
@@ -277,12 +277,13 @@ class Sessions:
                 continue
             ids, trimmed = [r.id for r in doomed], [*(r.id for r in kept), *summaries]
             at = ports.now
+            shared = erase_shared(scope.user_id, ports, actor=by, records=ids)  # while its record tells of it
             done = ports.store(
                 backend.erase_records, ids, user_id=scope.user_id, at=at, actor=by, history_of=trimmed
             )
-            for what, count in done.removed.items():
+            for what, count in (*done.removed.items(), *shared.removed.items()):
                 removed[what] += count
-            pending, out_of_reach = done.pending, (*OUT_OF_REACH, *done.out_of_reach)
+            pending, out_of_reach = (*shared.pending, *done.pending), (*OUT_OF_REACH, *done.out_of_reach)
         self.services.vectors.clear()
         return Receipt(scope.user_id, first.now, removed, pending, out_of_reach, session_id)
 

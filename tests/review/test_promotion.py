@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from supervisor_memory import Filter, InvalidContent, InvalidName, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import Conflict, RecordNotFound
 from supervisor_memory.interfaces.cli.main import app
-from supervisor_memory.model.records import new_id
+from supervisor_memory.model.records import Message, new_id
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
@@ -153,6 +153,8 @@ def test_erasing_the_author_takes_it_or_keeps_it_as_nobodys(memory: SupervisorMe
         ("the export job is what runs with password: hunter2secret", "SECRET"),
         ("a big refund means one that Maria Lopez approves", "Maria Lopez"),
         ("a late shift means one that ada has to take over", "ada"),
+        ("a big refund means one that Мария Петрова approves", "Мария Петрова"),
+        ("an open claim means one that Αλέξης Νικολάου has not read", "Αλέξης Νικολάου"),
     ],
 )
 def test_personal_data_and_names_of_people_are_not_promoted(
@@ -335,3 +337,44 @@ def test_no_import_brings_back_what_was_erased_with_its_author(
     memory.import_from(tmp_path / "all.jsonl")
     assert memory.review.shared() == []
     assert note(memory, "bob") == ""
+
+
+def test_erasing_the_session_of_a_record_takes_its_copy_or_keeps_it_as_nobodys(
+    memory: SupervisorMemory,
+) -> None:
+    def said(text: str, session: str) -> str:
+        memory.remember([Message("user", text)], Scope("ada", session_id=session))
+        return next(each.id for each in memory.get_all(user_id="ada") if each.content in text)
+
+    taken = promote(memory, said(f"{DEFINITION}.", "s1"))
+    kept = promote(memory, said("ARPU means average revenue per user.", "s1"), on_erase="anonymise")
+    others = promote(memory, said("a no-show means a seat paid and not taken.", "s2"))
+    receipt = memory.sessions.erase("s1", user_id="ada", confirm=True)
+    assert receipt.removed["shared"] == 1
+    assert {each.id for each in memory.review.shared()} == {kept, others}
+    assert list(memory.upkeep.versions(taken)) == []
+
+
+def test_to_undo_a_decision_on_ones_own_record_takes_nothing_from_the_team(plain: SupervisorMemory) -> None:
+    mine = plain.write(DEFINITION, user_id="ada")
+    shared = promote(plain, mine.id)
+    with pytest.raises(RecordNotFound, match="no decision"):
+        plain.review.undo(mine.id, reviewer=RITA, user_id="ada")
+    assert [each.id for each in plain.review.shared()] == [shared]
+    plain.review.undo(shared, reviewer=RITA)
+    assert plain.review.shared() == []
+
+
+def test_a_rating_of_a_run_counts_for_the_guideline_that_a_team_shares(plain: SupervisorMemory) -> None:
+    shared = promote(plain, guideline(plain))
+    assert "arr_delay" in note(plain, "bob", "analyst")
+    plain.flush()
+    assert plain.rate("run-of-bob", 1.0, user_id="bob").counted == (shared,)
+    assert "arr_delay" in note(plain, "mia", "analyst")
+    plain.flush()
+    for _ in range(2):
+        told = plain.rate("run-of-mia", 0.0, user_id="mia")
+    assert told.withdrawn == (shared,)
+    assert "arr_delay" not in note(plain, "eve", "analyst")
+    rows = plain.audit.tail(50, record_id=shared)
+    assert not {"run-of-bob", "run-of-mia"} & {str(row.event.get("run_id")) for row in rows}
