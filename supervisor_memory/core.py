@@ -3,7 +3,7 @@
 import functools
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Hashable, MutableMapping
 from copy import copy
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -341,13 +341,18 @@ class Memory:
         query: str | None = None,
         said: bool | None = None,
         explain: bool = False,
+        shared: MutableMapping[Hashable, Any] | None = None,
     ) -> "Recalled":
-        """As `recall`, for who does not know yet whether a model will read the note."""
+        """As `recall`, for who does not know yet whether a model will read the note.
+
+        Args:
+            shared: What the readers of a run share, so that it is computed once; None: there are no others.
+        """
         check_scope(scope)
         if not self.settings.enabled:
             return Recalled(Note())
         scope = self.services.scope(scope)
-        ports = self.services.ports(self.settings.search_timeout_ms)
+        ports = self.services.ports(self.settings.search_timeout_ms, shared=shared)
 
         def look() -> Recalled:
             seen = tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))

@@ -7,7 +7,7 @@ in its type, and refused when tried. The deadline and the guard live here, once.
 import logging
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
@@ -88,14 +88,25 @@ class Services:
         """The scope as it is kept: with its task's name redacted."""
         return redacted_scope(scope, self.redactor.text)
 
-    def ports(self, milliseconds: int, *, with_model: bool = True) -> "Ports":
-        """The ports of one flow. Where a model is asked, its time comes on top of the store's."""
+    def ports(
+        self,
+        milliseconds: int,
+        *,
+        with_model: bool = True,
+        shared: MutableMapping[Hashable, Any] | None = None,
+    ) -> "Ports":
+        """The ports of one flow. Where a model is asked, its time comes on top of the store's.
+
+        Args:
+            shared: What the readers of a run share; None: this flow has a run of its own.
+        """
         services = self
         if self.complete is None or not with_model:
             services = replace(self, complete=None)
         else:
             milliseconds += self.settings.llm_timeout_ms
-        return Ports(services, seconds=milliseconds / 1000, now=self.clock())
+        shared = {} if shared is None else shared
+        return Ports(services, seconds=milliseconds / 1000, now=self.clock(), shared=shared)
 
 
 class NoStore(Protocol):
@@ -141,6 +152,15 @@ class ReadStore(NoStore, Protocol):
 
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
+    def count(self, where: Filter) -> int: ...
+    def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
+        """What a call gives, computed once for all readers of a run, and whether an earlier one had it computed.
+
+        Args:
+            key: All that the result depends on, beside the store and the time. What the store has lost since
+                must still be left out.
+        """
+
     def related(
         self,
         seeds: Sequence[Seed],
@@ -189,6 +209,8 @@ class Ports:
     seconds: float
     now: float
     faults: list[Fault] = field(default_factory=list)
+    shared: MutableMapping[Hashable, Any] = field(default_factory=dict)
+    """What was computed for one reader of a run and serves the others."""
 
     def __post_init__(self) -> None:
         self._until = time.monotonic() + self.seconds
@@ -397,6 +419,19 @@ class _ReadStore(_NoStore):
         if isinstance(found, Incomplete):
             self._ports.note_absence(_READ_FROM_COPY if isinstance(found, Copied) else _OUT_OF_REACH)
         return [_expected(record, Record, "list") for record in listed]
+
+    def count(self, where: Filter) -> int:
+        return _expected(self._ports.store(self._services.backend.count, where), int, "count")
+
+    def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
+        known = self._ports.shared
+        if key in known:
+            found: T = known[key]
+            return found, True
+        found = function()
+        if not self._ports.degraded:
+            known[key] = found
+        return found, False
 
     def related(
         self,

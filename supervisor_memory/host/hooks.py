@@ -255,7 +255,10 @@ class Hooks(Beginnings):
             if told_before is not None and not self._holds_still(told_before.note, scope):
                 told_before = None
             said = begun.recalls_said if begun is not None else None
-            recalled = told_before or self.memory.recalled(read, scope, query=query, said=said)
+            shared = begun.shared if begun is not None else None
+            recalled = told_before or self.memory.recalled(
+                read, scope, query=query, said=said, shared=shared
+            )
             if begun is not None and not recalled.note.degraded:
                 begun.notes[reader] = recalled
             found.append(recalled)
@@ -275,26 +278,24 @@ class Hooks(Beginnings):
         return Visit(scope, told, begun, seen, tell)
 
     def _holds_still(self, note: Note, scope: Scope) -> bool:
-        """Whether nothing in a note was deleted, erased or taken back meanwhile, excerpts included."""
+        """Whether nothing in a note was deleted, erased or taken back meanwhile, excerpts included.
+
+        False where the store does not tell: the recall that follows says what is wrong with it.
+        """
         ports = self.memory.services.ports(self.memory.settings.search_timeout_ms)
-        of_digests = {hit.record.id: [id_ for id_, _ in hit.made_of] for hit in note.hits if hit.made_of}
-        ids = (*note.ids, *itertools.chain.from_iterable(of_digests.values()))
-        quoted = [hit.record.id for hit in note.hits if hit.excerpt is not None]
+        digested = tuple(dict.fromkeys(id_ for hit in note.hits for id_, _ in hit.made_of))
+        ids = (*note.ids, *digested)
+        quoted = [hit.record for hit in note.hits if hit.excerpt is not None and not hit.made_of]
 
         def look() -> bool:
             view = ports.read_store()
             owners = {scope.user_id, *(hit.record.user_id for hit in note.hits)}
-            known = {
-                each.id: each
-                for owner in owners
-                for each in view.list(Filter(user_id=owner, ids=ids), limit=len(ids))
-            }
-            if not known.keys() >= {*ids}:
+            if sum(view.count(Filter(user_id=owner, ids=ids)) for owner in owners) < len({*ids}):
                 return False
-            said = [known[id_] for of in quoted for id_ in of_digests.get(of, [of])]
-            return not what_became(said, view).untold
+            told = [*quoted, *(view.list(Filter(scope.user_id, ids=digested), limit=len(digested)) if digested else ())]
+            return not what_became(told, view).untold
 
-        return self.memory.bridge.within(ports.left(), look)
+        return guarded(lambda: self.memory.bridge.within(ports.left(), look), otherwise=lambda error: False)
 
     def leave(
         self, visit: Visit, state: Any, result: Any, config: RunnableConfig, *, node: str, leads: bool

@@ -635,8 +635,10 @@ class Record:
     @property
     def is_reply(self) -> bool:
         """Whether an assistant said it, word for word, in a conversation."""
-        by_role = (self.source.speaker or "").lower() in _ASSISTANTS or self.source.source_class == "agent"
-        return self.layer == "history" and self.spoken_by is None and by_role
+        if self.layer != "history":
+            return False
+        role = (self.source.speaker or "").lower()
+        return role in _ASSISTANTS or (self.source.source_class == "agent" and (not role or role in _ROLES))
 
     @property
     def embedded_text(self) -> str:

@@ -32,11 +32,13 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
             yield backend
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
     """Over a store in memory. What a store promises is in its own contract."""
 
 
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 @pytest.mark.parametrize("kind", STORES)
 def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(

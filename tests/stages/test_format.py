@@ -29,6 +29,7 @@ def note_of(records: list[Record], text: str = "refunds?", **options: int) -> No
     return recall(turn, ports(records, settings=Settings(**options)), DEFAULT).note
 
 
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("seed", range(200))
 def test_no_record_breaks_out_of_the_fence(seed: int) -> None:
     dice = random.Random(seed)

@@ -1,7 +1,7 @@
 """Excerpts of what was said, beside the records of a note."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -138,6 +138,33 @@ def test_an_agent_is_quoted_the_user_and_itself(memory: SupervisorMemory) -> Non
     memory.backend.write([replace(each, namespace=(SESSION_FAMILY, "ada")) for each in said])
     told = note(memory, "What did you say exports to Rotterdam?", replace(SECOND, agent_id="analyst"))
     assert sorted(quoted(told)) == ["the analyst exports to Rotterdam", "the user exports to Rotterdam"]
+
+
+def test_the_readers_of_a_run_share_what_was_found_and_are_told_nothing_that_was_deleted_since(
+    memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say(memory, ("user", ROTTERDAM))
+    searched: list[tuple[str, ...] | None] = []
+    search = memory.backend.search
+
+    def counted(query: Query, *, limit: int) -> Hits:
+        searched.append(query.where.families)
+        return search(query, limit=limit)
+
+    monkeypatch.setattr(memory.backend, "search", counted)
+    run: dict[Hashable, Any] = {}
+
+    def told(agent_id: str | None, asked: str = ASKED) -> list[str]:
+        scope = replace(SECOND, agent_id=agent_id)
+        return quoted(memory.recalled([("user", asked)], scope, shared=run).note)
+
+    assert told(None) == told("sql") == [ROTTERDAM]
+    assert searched.count((SESSION_FAMILY,)) == 1
+    told("sql", "Whose whole team was ill in March?")
+    assert searched.count((SESSION_FAMILY,)) == 2
+    [message] = memory.get_all(user_id="ada", families=[SESSION_FAMILY])
+    memory.delete(message.id, user_id="ada")
+    assert told("analyst") == []
 
 
 def test_what_a_record_tells_is_not_quoted_once_more(memory: SupervisorMemory) -> None:

@@ -12,7 +12,8 @@ import logging
 import threading
 import unicodedata
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import UserDict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
@@ -202,8 +203,11 @@ class Beginning:
     recalls_said: bool | None = None
     is_over: bool = False
     """Whether a host's own turn has ended; a copied context may outlive it."""
-    notes: dict[tuple[Memory, str | None, str], Recalled] = field(default_factory=dict)
+    notes: "UserDict[tuple[Memory, str | None, str], Recalled]" = field(default_factory=UserDict)
     """The notes of this run by memory, reader and question: an agent that runs twice reads the same note."""
+    shared: "UserDict[Hashable, Any]" = field(default_factory=UserDict)
+    """What was found for one reader of this run and serves the others, such as what was said of a question.
+    As with the notes, no dict: pydantic, which dumps the configuration for some tools, walks into dicts."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -113,6 +113,8 @@ class _Room:
         self._most = view.settings.max_context_tokens
         self._size = view.count_tokens
         self._left = self._most - self._size(_text((), tongue))
+        self._line_end = self._size("\n")
+        self._sizes: dict[str, tuple[str, int, int]] = {}
         self._lines: set[str] = set()
         self._most_lines = view.settings.max_notes
 
@@ -126,9 +128,9 @@ class _Room:
         for hit in hits:
             if hit.record.id in self.chosen:
                 continue
-            frame = _frame(hit, self._tongue)
+            frame, of_frame, of_text = self._measured(hit)
             is_new = hit.excerpt is None or frame not in self._lines
-            cost = self._size(_told(hit)) + self._size(frame if is_new else "") + self._size("\n")
+            cost = of_text + (of_frame if is_new else 0) + self._line_end
             is_full = is_new and self._most_lines is not None and len(self._lines) >= self._most_lines
             if cost > left or is_full:
                 continue
@@ -136,6 +138,14 @@ class _Room:
             self._lines.add(frame if hit.excerpt is not None else hit.record.id)
             self._left -= cost
             left -= cost
+
+    def _measured(self, hit: Hit) -> tuple[str, int, int]:
+        """The frame of a hit, its tokens, and those of the text."""
+        if (known := self._sizes.get(hit.record.id)) is not None:
+            return known
+        frame = _frame(hit, self._tongue)
+        self._sizes[hit.record.id] = told = frame, self._size(frame), self._size(_told(hit))
+        return told
 
 
 def _by_worth(hits: Iterable[Hit]) -> Sequence[Hit]:

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Hit, Query, Record
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Hits, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import (
     ANSWERS,
@@ -75,11 +75,11 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
-    said = rank(replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view)), view)
+    (ranked, named), is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
+    said = replace(plan, query=query, hits=ranked)
     heard = (hit for hit in said.hits if is_heard(hit.record, plan.turn.scope.agent_id))
     said = drop_already_said(said.keeping(heard, others="not-for-you"), view)
     least = view.settings.min_score * _OF_THE_THRESHOLD
-    named = _with_a_name(query, view)
     alike = (hit for hit in said.hits if _is_alike(hit, least) and (named is None or hit.record.id in named))
     said = said.keeping(alike, others="below-threshold")
     is_enough = answers(_without_speakers(said, view))
@@ -93,9 +93,33 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     told = [*excerpts.values()]
     gone = replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)
     gone.update(said_again(told, [each for each in messages if each.id in became.untold], view))
+    if is_known:
+        gone.update(_lost(told, view))
     said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
     items = (*plan.hits, *(hit for hit in told if hit.record.id not in gone))
     return replace(said, query=asked, hits=replace(plan.hits, items=items))
+
+
+def _found(query: Query, plan: Recalling, view: ReadStore) -> tuple[Hits, frozenset[str] | None]:
+    """The messages found for a question, best first, and which of them share what it names."""
+    found = replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view))
+    return rank(found, view).hits, _with_a_name(query, view)
+
+
+def _timeless(query: Query) -> Query:
+    """The same without the moment it is asked: the readers of a run follow each other by seconds."""
+    return replace(query, now=0.0, parts=tuple(_timeless(part) for part in query.parts))
+
+
+def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
+    """The ids of messages that were deleted or erased since another reader of the run found them."""
+    ids = tuple(hit.record.id for hit in told)
+    if not ids:
+        return set()
+    where = Filter(told[0].record.user_id, families=(SESSION_FAMILY,), ids=ids)
+    if view.count(where) == len(ids):
+        return set()
+    return {*ids} - {each.id for each in view.list(where, limit=len(ids))}
 
 
 def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: ReadStore) -> dict[str, Hit]:
