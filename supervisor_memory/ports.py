@@ -154,7 +154,7 @@ class ReadStore(NoStore, Protocol):
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
-        """What a call gives, computed once for all readers of a run, and whether an earlier one had it computed.
+        """What a call gives, computed once for all readers of a run; and whether one of them had it before.
 
         Args:
             key: All that the result depends on, beside the store and the time. What the store has lost since

@@ -256,9 +256,7 @@ class Hooks(Beginnings):
                 told_before = None
             said = begun.recalls_said if begun is not None else None
             shared = begun.shared if begun is not None else None
-            recalled = told_before or self.memory.recalled(
-                read, scope, query=query, said=said, shared=shared
-            )
+            recalled = told_before or self.memory.recalled(read, scope, query=query, said=said, shared=shared)
             if begun is not None and not recalled.note.degraded:
                 begun.notes[reader] = recalled
             found.append(recalled)
@@ -292,7 +290,8 @@ class Hooks(Beginnings):
             owners = {scope.user_id, *(hit.record.user_id for hit in note.hits)}
             if sum(view.count(Filter(user_id=owner, ids=ids)) for owner in owners) < len({*ids}):
                 return False
-            told = [*quoted, *(view.list(Filter(scope.user_id, ids=digested), limit=len(digested)) if digested else ())]
+            said = Filter(scope.user_id, ids=digested)
+            told = [*quoted, *(view.list(said, limit=len(digested)) if digested else ())]
             return not what_became(told, view).untold
 
         return guarded(lambda: self.memory.bridge.within(ports.left(), look), otherwise=lambda error: False)

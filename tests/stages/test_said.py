@@ -158,10 +158,12 @@ def test_the_readers_of_a_run_share_what_was_found_and_are_told_nothing_that_was
         scope = replace(SECOND, agent_id=agent_id)
         return quoted(memory.recalled([("user", asked)], scope, shared=run).note)
 
-    assert told(None) == told("sql") == [ROTTERDAM]
-    assert searched.count((SESSION_FAMILY,)) == 1
+    assert told(None) == [ROTTERDAM]
+    once = searched.count((SESSION_FAMILY,))
+    assert told("sql") == [ROTTERDAM]
+    assert searched.count((SESSION_FAMILY,)) == once
     told("sql", "Whose whole team was ill in March?")
-    assert searched.count((SESSION_FAMILY,)) == 2
+    assert searched.count((SESSION_FAMILY,)) > once
     [message] = memory.get_all(user_id="ada", families=[SESSION_FAMILY])
     memory.delete(message.id, user_id="ada")
     assert told("analyst") == []

@@ -4,8 +4,6 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-import pytest
-
 import supervisor_memory
 from supervisor_memory.audit.rows import GENESIS, row_hash
 
