@@ -154,7 +154,7 @@ class ReadStore(NoStore, Protocol):
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
-        """What a call gives, computed once for all readers of a run; and whether one of them had it before.
+        """Compute something once for all readers of a run, and tell whether one of them had it before.
 
         Args:
             key: All that the result depends on, beside the store and the time. What the store has lost since
@@ -210,7 +210,7 @@ class Ports:
     now: float
     faults: list[Fault] = field(default_factory=list)
     shared: MutableMapping[Hashable, Any] = field(default_factory=dict)
-    """What was computed for one reader of a run and serves the others."""
+    """Results computed for one reader of a run, which serve the others."""
 
     def __post_init__(self) -> None:
         self._until = time.monotonic() + self.seconds

@@ -1,4 +1,4 @@
-"""Promote a record to what a team shares: what it would say, who would read it, and what speaks against it.
+"""Promote a record to a team: its text as it would be told, its readers, and reasons against it.
 
 A promoted record is a copy without its user, session and runs, owned by nobody who can act. The person who
 promotes it also chooses what becomes of it when its author is erased.

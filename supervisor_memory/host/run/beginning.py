@@ -206,7 +206,7 @@ class Beginning:
     notes: "UserDict[tuple[Memory, str | None, str], Recalled]" = field(default_factory=UserDict)
     """The notes of this run by memory, reader and question: an agent that runs twice reads the same note."""
     shared: "UserDict[Hashable, Any]" = field(default_factory=UserDict)
-    """What was found for one reader of this run and serves the others, such as what was said of a question.
+    """Results computed for one reader of this run, which serve the others.
     As with the notes, no dict: pydantic, which dumps the configuration for some tools, walks into dicts."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -1,4 +1,4 @@
-"""Share a record with a team: what it would say, who would read it, and what becomes of it."""
+"""Share a record with a team: its text as it would be told, its readers, and its fate."""
 
 from typing import Final
 

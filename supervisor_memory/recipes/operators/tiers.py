@@ -1,4 +1,4 @@
-"""Parts of a store as data: a field of each record says in which it is, and moving it changes that field.
+"""Parts of a store as data: a field of each record names its part, and moving changes that field.
 
 How much a part holds, what leaves it first and where that goes are values of `Tier`; one chore moves for all.
 """
