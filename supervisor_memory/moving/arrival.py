@@ -26,8 +26,9 @@ class Refused:
     Args:
         line: Its number in the file, from 1; None: the record came from a store, or the line is missing.
         record_id: "" where it is unknown.
-        reason: A code of `Taken`, or "damaged" (a line that cannot be read), or "cut" (the end of
-            the file is missing, or tells of more records).
+        reason: A code of `Taken`, or "damaged" (a line that cannot be read), "cut" (the end of the file is
+            missing, or tells of more records), or "not-to-share" (a team would read what no promotion lets
+            through).
         told: The reason as a sentence for people.
     """
 
@@ -112,10 +113,14 @@ class Arrival:
 
 @dataclass(slots=True)
 class Reading:
-    """The lines of a file, one after the other, and whether they make a whole export."""
+    """The lines of a file, one after the other, and whether they make a whole export.
+
+    `refuses` says why a record may not come in, whatever the store would do; None: it may.
+    """
 
     arrival: Arrival
     user_id: str | None
+    refuses: Callable[[Stored], str | None]
     bytes: int = 0
     _records: int = 0
     _begun: bool = False
@@ -154,10 +159,12 @@ class Reading:
         self._begun = True
 
     def _add(self, line: Line, stored: Stored) -> None:
-        if self.user_id is None or stored.record.user_id == self.user_id:
-            self.arrival.add(line.number, stored, line.size)
-        else:
+        if self.user_id is not None and stored.record.user_id != self.user_id:
             self.arrival.tally.counts["left_out"] += 1
+        elif (why := self.refuses(stored)) is not None:
+            self.arrival.tally.refuse(line.number, stored.record.id, "not-to-share", why)
+        else:
+            self.arrival.add(line.number, stored, line.size)
 
     def _check_count(self, number: int, records: int) -> None:
         if records != self._records:

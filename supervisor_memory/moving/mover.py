@@ -1,13 +1,13 @@
 """Moves records, with their versions and vectors, between stores and files."""
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final, TypeAlias
 
 from supervisor_memory.errors import BackendError, InvalidContent, SettingsError
-from supervisor_memory.model.records import AuditEvent, Filter, Scope
+from supervisor_memory.model.records import TEAM, AuditEvent, Filter, Scope
 from supervisor_memory.moving.arrival import Arrival, Moved, Reading, Tally
 from supervisor_memory.moving.files import File, lines_of, opened, output
 from supervisor_memory.ports import Ports, Services
@@ -45,13 +45,25 @@ class Mover:
             tally.counts["exported"] = out.records
         return tally.told()
 
-    def import_from(self, file: File, *, user_id: str | None, progress: Progress | None) -> Moved:
+    def import_from(
+        self, file: File, *, user_id: str | None, progress: Progress | None, names_ok: Collection[str] = ()
+    ) -> Moved:
+        if isinstance(names_ok, str):
+            raise InvalidContent("names_ok is one text; pass a list of names")
+
+        def refuses(stored: Stored) -> str | None:
+            if not stored.record.user_id.startswith(TEAM):
+                return None
+            from supervisor_memory.moving.shared import unfit  # few files hold what a team shares
+
+            return unfit((stored.record, *stored.earlier), self.services, names_ok)
+
         _owner(user_id)
         with opened(file) as (open_file, size):
             counts: Counter[str] = Counter()
             take = partial(self._take, self.services.backend, self.services.redactor, counts)
             arrival = Arrival(take, Tally())
-            reading = Reading(arrival, user_id)
+            reading = Reading(arrival, user_id, refuses)
             for line in lines_of(open_file):
                 reading.add(line)
                 if arrival.has_arrived:

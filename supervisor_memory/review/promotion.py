@@ -4,10 +4,9 @@ A promoted record is a copy without its user, session and runs, owned by nobody 
 promotes it also chooses what becomes of it when its author is erased.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
-from unicodedata import normalize
 
 from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.language.unseen import visible
@@ -22,19 +21,16 @@ from supervisor_memory.model.records import (
     WriteResult,
     new_id,
 )
+from supervisor_memory.moving.shared import people_in, personal_in, texts_of
 from supervisor_memory.ports import Deciding, ReadStore, Services
-from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.shared import SHARED_KINDS, owner_of
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.entities import entities
 from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of
-from supervisor_memory.understand.names import named_people
 
 OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
 KINDS_TO_SHARE: Final = SHARED_KINDS
-_PEOPLE: Final = ("person", "name")
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +114,7 @@ def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
     if record.status != "active":
         raise RecordNotFound(f"record {record.id} is {record.status}, and nobody reads it", id=record.id)
     shared = _shared(record, owner, view.now)
-    texts = _texts(shared)
+    texts = texts_of(shared)
     users = {each for each in services.backend.audit.users() if not each.startswith(TEAM)}
     return Promotion(
         record,
@@ -126,8 +122,8 @@ def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
         services.settings.team,
         record.source.agent_id if record.family != record.kind.replace("-", "_") else None,
         len(users | {record.user_id}),
-        _personal(texts, services),
-        _names(texts, users | {record.user_id}, shared),
+        personal_in(texts, services),
+        people_in(texts, users | {record.user_id}, shared),
         _in_its_place(shared, view),
     )
 
@@ -230,41 +226,6 @@ def _shared(record: Record, owner: str, now: float) -> Record:
         valid_from=now,
         expires_at=record.expires_at,
     )
-
-
-def _texts(shared: Record) -> Sequence[str]:
-    """Everything of a shared record that anybody could read."""
-    told: list[str | None] = [shared.content, shared.subject, shared.attribute, shared.use_when, shared.task]
-    told.append(shared.source.agent_id)
-    for each in lessons_of(shared.metadata):
-        told += [
-            each.error,
-            *(part for edit in each.edits for part in (edit.argument, edit.before, edit.after)),
-        ]
-    return tuple(dict.fromkeys(visible(normalize("NFKC", each)) for each in told if each))
-
-
-def _personal(texts: Sequence[str], services: Services) -> tuple[str, ...]:
-    """The types of personal data and secrets in texts, whatever MEMORY_REDACT says."""
-    finds: tuple[Redactor, ...] = (open_redactor("all", services.settings.phone_regions), services.redactor)
-    found: list[str] = []
-    for text in texts:
-        for redactor in finds:
-            if (clean := redactor.text(text)) != text:
-                found += (redactor.counts(clean) - redactor.counts(text)) or ["OTHER"]
-    return tuple(sorted(set(found)))
-
-
-def _names(texts: Sequence[str], users: Collection[str], shared: Record) -> tuple[str, ...]:
-    """What may be the name of a person: by its form, or because a user is called so."""
-    found: list[str] = []
-    for text in texts:
-        found += (each.name for each in entities(text) if each.kind in _PEOPLE)
-        found += sorted(named_people(text, {*users, *(each.partition("@")[0] for each in users)}))
-    if shared.attribute == GUIDELINE:  # capitals in the arguments of a call are code
-        own = (shared.source.agent_id, shared.subject)
-        found = [each for each in found if each not in own and not each.isupper()]
-    return tuple(dict.fromkeys(found))
 
 
 def _in_its_place(shared: Record, view: ReadStore) -> Record | None:

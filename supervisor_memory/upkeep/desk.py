@@ -1,6 +1,6 @@
 """What an operator does with a whole store: `SupervisorMemory.upkeep` is such a desk."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
@@ -243,17 +243,26 @@ class Upkeep:
         return self._mover().export(file, user_id=user_id, resume=resume, progress=progress)
 
     def import_from(
-        self, file: "File", *, user_id: str | None = None, progress: "Progress | None" = None
+        self,
+        file: "File",
+        *,
+        user_id: str | None = None,
+        progress: "Progress | None" = None,
+        names_ok: Collection[str] = (),
     ) -> "Moved":
         """Take the records of a file as they are. Doing it again, or after a crash, does no harm.
 
-        What cannot be taken is left out and told of, line by line; the rest is taken.
+        What cannot be taken is left out and told of, line by line; the rest is taken. What a team shares is
+        looked through as before a promotion.
+
+        Args:
+            names_ok: What in it has the form of a person's name, and is none; as for `memory.review.promote`.
 
         Raises:
             InvalidContent: it is no export at all; nothing was taken.
             BackendError: the store failed; some may have been taken. Import it again.
         """
-        return self._mover().import_from(file, user_id=user_id, progress=progress)
+        return self._mover().import_from(file, user_id=user_id, progress=progress, names_ok=names_ok)
 
     def copy_to(
         self,

@@ -378,3 +378,35 @@ def test_a_rating_of_a_run_counts_for_the_guideline_that_a_team_shares(plain: Su
     assert "arr_delay" not in note(plain, "eve", "analyst")
     rows = plain.audit.tail(50, record_id=shared)
     assert not {"run-of-bob", "run-of-mia"} & {str(row.event.get("run_id")) for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"content": "a big refund means one that Maria Lopez approves"}, "names Maria Lopez"),
+        ({"content": "the escalation mailbox is the address ops@example.com"}, "EMAIL"),
+        ({"kind": "user-profile"}, "of the kind user-profile"),
+        ({"tags": ["format"]}, "tags"),
+        ({}, None),
+    ],
+)
+def test_an_import_looks_through_what_a_team_shares_as_a_promotion_does(
+    plain: SupervisorMemory, tmp_path: Path, change: dict[str, Any], why: str | None
+) -> None:
+    promote(plain, plain.write(DEFINITION, user_id="ada").id)
+    plain.export(tmp_path / "all.jsonl")
+    lines = [json.loads(line) for line in (tmp_path / "all.jsonl").read_text("utf-8").splitlines()]
+    [shared] = [each["record"] for each in lines if "team:" in json.dumps(each.get("record", ""))]
+    shared |= change
+    (tmp_path / "all.jsonl").write_text("".join(f"{json.dumps(each)}\n" for each in lines), "utf-8")
+    with SupervisorMemory(Settings(embedding_model="none", team="flights")) as other:
+        moved = other.import_from(tmp_path / "all.jsonl")
+        assert [each.reason for each in moved.refused] == ([] if why is None else ["not-to-share"])
+        assert len(other.get_all(user_id="ada")) == 1
+        if why is not None:
+            assert why in moved.refused[0].told
+            assert other.review.shared() == []
+        if why == "names Maria Lopez":
+            again = other.import_from(tmp_path / "all.jsonl", names_ok=["Maria Lopez"])
+            assert again.is_whole
+            assert len(other.review.shared()) == 1

@@ -65,16 +65,21 @@ def import_(
     file: Annotated[str, Argument(help="The file to read; -: standard input.", metavar="FILE")],
     *,
     user: _Only = None,
+    name_ok: Annotated[
+        list[str] | None,
+        Option("--name-ok", help="A name in what a team shares that is no person's.", metavar="NAME"),
+    ] = None,
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
     """Take the records of an export as they are. The store is made where it is missing.
 
-    Run again, it changes nothing. Exit code 1 when something was refused: each is told, with its line.
+    What a team shares is looked through as before a promotion. Run again, it changes
+    nothing. Exit code 1 when something was refused: each is told, with its line.
     """
     with _memory_to_fill(told_settings(env_file)) as memory, bar("import") as progress:
         source = sys.stdin.buffer if file == _STANDARD else file
-        moved = memory.import_from(source, user_id=user, progress=progress)
+        moved = memory.import_from(source, user_id=user, progress=progress, names_ok=tuple(name_ok or ()))
     _tell(moved, json=json)
 
 
