@@ -9,18 +9,20 @@ from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.flow import Recipe, Turn, recall
 from supervisor_memory.model.arguments import (
     LONGEST_READ,
+    MessagesLike,
     Moment,
     as_families,
     as_layers,
+    as_messages,
     as_moment,
     check_amount,
     check_scope,
     check_threshold,
+    last_user_text,
 )
 from supervisor_memory.model.records import (
     Filter,
     Hits,
-    Message,
     Note,
     Record,
     Route,
@@ -384,17 +386,21 @@ class Reader:
         told = [self.curator.text_of(t, user_id) if is_id(t) else t for t in texts]
         return summary(told, goal, self._ports().no_store())
 
-    def preview(self, question: str, scope: Scope, *, settings: Mapping[str, Any] | None = None) -> Note:
+    def preview(
+        self, question: MessagesLike, scope: Scope, *, settings: Mapping[str, Any] | None = None
+    ) -> Note:
         """The note a reader would get for a question now, and each candidate's fate.
 
         Nobody is given it: the log says that an operator looked.
 
         Args:
+            question: What the user says, or what the reader would see, as `recall` takes it.
             scope: `agent_id` is the sub-agent that would read it; None: the supervisor.
             settings: Settings to try out, by name, as `{"max_context_tokens": 200}`; only those of ranking
                 and of notes matter here.
 
         Raises:
+            InvalidContent: an item of the question is no message.
             SettingsError: a setting is unknown or cannot have that value.
             BackendError, DeadlineExceeded: the store failed.
         """
@@ -403,8 +409,9 @@ class Reader:
         if settings:
             services = replace(ports.services, settings=self.services.settings.tried(settings))
             ports = Ports(services, seconds=ports.left(), now=ports.now)
-        asked = (Message("user", question),)
-        turn = Turn(text=question, scope=scope, messages=asked, said=self.quotes(scope), explain=True)
+        seen = as_messages(question)
+        asked = last_user_text(seen)
+        turn = Turn(text=asked, scope=scope, messages=seen, said=self.quotes(scope), explain=True)
         found = recall(turn, ports, self.recipe)
         self.trail.accessed("preview", found.hits, scope, by_operator=True, ports=ports)
         return found.note

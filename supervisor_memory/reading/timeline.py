@@ -12,7 +12,7 @@ from typing import Any, Final, Literal, TypeAlias
 
 from supervisor_memory.model.records import Filter, Record, Status
 from supervisor_memory.ports import Ports, ReadStore
-from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
+from supervisor_memory.stages.post_retrieval.opening import is_heard, lines_of, messages_of, still_true
 from supervisor_memory.stores.protocol import SessionRow
 from supervisor_memory.stores.sessions import count_said, list_sessions, said_last, states_of
 from supervisor_memory.upkeep.sessions import every
@@ -132,7 +132,8 @@ def timeline(
     """The sessions that match, the one with the newest message first, with what happened in each.
 
     Args:
-        where: The user; a session and an agent that spoke in it, where they are named; and the period.
+        where: The user; a session, where it is named; an agent, for the sessions that it spoke in, with the
+            user's words and its own; and the period.
         messages: The most of a session that is told of, the newest.
         with_said: Whether messages are entries, too.
 
@@ -147,8 +148,11 @@ def _chapter(row: SessionRow, where: Filter, ports: Ports, *, most: int, with_sa
     period = Filter(row.user_id, session_id=row.session_id, since=where.since, until=where.until)
     messages, earlier = _newest(period, ports, most=most)
     told_of = replace(period, since=period.since if earlier is None else earlier)
-    entries = list(_of_records(told_of, messages, ports))
-    decided = {each.text: each for each in _decided(row, messages, ports.read_store())}
+    heard = {id_: each for id_, each in messages.items() if is_heard(each, where.agent_id)}
+    own = (None, where.agent_id)
+    found = _of_records(told_of, messages, ports)
+    entries = [each for each in found if where.agent_id is None or each.agent_id in own]
+    decided = {each.text: each for each in _decided(row, heard, ports.read_store())}
     told = {each.text for each in entries}
     entries = [
         replace(each, what="decided") if each.what == "learned" and each.text in decided else each
@@ -156,7 +160,7 @@ def _chapter(row: SessionRow, where: Filter, ports: Ports, *, most: int, with_sa
     ]
     entries += [each for text, each in decided.items() if text not in told]
     if with_said:
-        entries += [_said(each) for each in messages.values()]
+        entries += [_said(each) for each in heard.values()]
     order: tuple[What, ...] = ("said", "learned", "changed", "decided")
     entries.sort(key=lambda each: (each.at, order.index(each.what), each.id))
     said = len(messages) if earlier is None else _count(row, period, ports)

@@ -357,6 +357,7 @@ class SessionRow:
         name: As somebody named it; None: nobody did.
         closed_at: When it was closed; None: it never was.
         is_digested: Whether there is a digest of it.
+        closed_messages: How many messages it had when it was closed.
     """
 
     session_id: str
@@ -368,11 +369,14 @@ class SessionRow:
     name: str | None = None
     closed_at: float | None = None
     is_digested: bool = False
+    closed_messages: int | None = None
 
     @property
     def status(self) -> Literal["open", "closed"]:
-        """Whether it is closed; a message after its end opens it again."""
-        return "open" if self.closed_at is None or self.closed_at < self.last_at else "closed"
+        """Whether it is closed; a message after its end opens it again, whatever the clocks say."""
+        has_more = self.closed_messages is not None and self.messages > self.closed_messages
+        is_open = self.closed_at is None or self.closed_at < self.last_at or has_more
+        return "open" if is_open else "closed"
 
     @property
     def place(self) -> tuple[float, str, str]:

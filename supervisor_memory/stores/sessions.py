@@ -22,8 +22,12 @@ SUBJECT: Final = "session"
 """The subject of each state; its attribute is the session's id, so that a session has one active state."""
 NAME: Final = "name"
 CLOSED_AT: Final = "closed_at"
+CLOSED_MESSAGES: Final = "closed_messages"
+"""The key for how many messages a session had when it was closed."""
 UNTIL: Final = "until"
 """The key for the `created_at` of the newest message in the digest; without it there is no digest yet."""
+HEARD: Final = "heard"
+"""The key for how many messages a digest was made of: some may come late, or by a clock put back."""
 LINES: Final = "lines"
 _ALL: Final = 2**31 - 1
 
@@ -144,13 +148,20 @@ def with_state(row: SessionRow, state: Record | None) -> SessionRow:
     """The row of a session with what its state tells."""
     if state is None:
         return row
-    name, closed_at = state.metadata.get(NAME), state.metadata.get(CLOSED_AT)
+    name, closed_at, messages = (state.metadata.get(key) for key in (NAME, CLOSED_AT, CLOSED_MESSAGES))
     return replace(
         row,
         name=name if isinstance(name, str) else None,
         closed_at=float(closed_at) if isinstance(closed_at, (int, float)) else None,
         is_digested=UNTIL in state.metadata,
+        closed_messages=messages if isinstance(messages, int) else None,
     )
+
+
+def heard_by(state: Record) -> int | None:
+    """How many messages a digest was made of; None: it does not tell."""
+    told = state.metadata.get(HEARD)
+    return told if isinstance(told, int) else None
 
 
 def _all(backend: MemoryBackend, where: Filter) -> Sequence[Record]:

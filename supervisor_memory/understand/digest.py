@@ -165,6 +165,8 @@ def _read(
             section, is_promise = _of_user(text, hidden, answer, spoken)
         else:
             section, is_promise = _of_reply(hidden)
+            if section == "learned" and judge(text).kind == "user-profile":
+                continue  # an agent's wishes are not the user's
             if section == "learned" and earlier is not None and _asks_what_is_next(earlier):
                 section = "next"
         if section is None:

@@ -20,7 +20,7 @@ from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_o
 from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.stores.protocol import ListsSessions, SessionRow
-from supervisor_memory.stores.sessions import LINES, NAME, UNTIL, list_sessions, states_of
+from supervisor_memory.stores.sessions import HEARD, LINES, NAME, UNTIL, heard_by, list_sessions, states_of
 from supervisor_memory.understand.digest import SECTIONS, Line, Said, also, digest, phrased
 from supervisor_memory.upkeep.compact import marks
 from supervisor_memory.upkeep.sessions import keep_state, state_of
@@ -34,10 +34,6 @@ _OLD: Final = 3_600.0
 """Seconds after which a digest without messages is an orphan, not one whose messages are on their way."""
 _MOST_ASKED: Final = 24_000
 """Characters of a session that a model is shown, of its end."""
-
-
-HEARD: Final = "heard"
-"""The metadata key for how many messages a digest was made of: some may come late, or by a clock put back."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +75,10 @@ def digesting(
     """
     if not services.settings.session_quiet:
         return None
-    run, newest = _Digesting(services), since
+    run = _Digesting(services)
+    if since is not None and since > run.now:
+        since = None  # by a clock that was put back since: what was said by it is before that time
+    newest = since
     states = run.states(states_of(user_id)) if since is None else {}
     for row in run.rows(user_id, since):
         place = row.user_id, row.session_id
@@ -88,13 +87,15 @@ def digesting(
         run.met.add(row.user_id)
         newest = max(newest or row.last_at, row.last_at)
         quiet = run.now - row.last_at
-        if is_last and row.status == "open" and quiet < services.settings.session_quiet:
+        # What was said far in time to come was said by another clock.
+        is_live = abs(quiet) < services.settings.session_quiet
+        if is_last and row.status == "open" and is_live:
             continue
         if since is not None:  # else all were read at once
             known = run.states(states_of(*place)).get(place, [])
         done = max((each.until for each in known if each.until is not None), default=-inf)
         heard = [each.heard for each in known if each.heard is not None]
-        is_late = since is None and bool(heard) and sum(heard) < row.messages
+        is_late = bool(heard) and sum(heard) < row.messages
         if max(done, small_talk.get(place, -inf)) < row.last_at or is_late:
             if not run.digest(row) and done == -inf:
                 small_talk[place] = row.last_at
@@ -107,12 +108,7 @@ def digesting(
         if each.until is not None and run.is_orphan(each):
             run.ports().store(services.backend.delete, [each.id])
             yield
-    return newest
-
-
-def _heard(state: Record) -> int | None:
-    told = state.metadata.get(HEARD)
-    return told if isinstance(told, int) else None
+    return None if newest is None else min(newest, run.now)
 
 
 class _Digesting:
@@ -163,7 +159,7 @@ class _Digesting:
                     Scope(each.user_id, session_id=session, task=each.task),
                     true.issuperset(lines_of(each)),
                 )
-                state = _Known(each.id, scope, until, each.updated_at, is_true, _heard(each))
+                state = _Known(each.id, scope, until, each.updated_at, is_true, heard_by(each))
                 known[each.user_id, session].append(state)
         return known
 
@@ -191,7 +187,7 @@ class _Digesting:
         old = [*lines_of(state)] if state else []
         mine = [each for each in messages if each.task == scope.task]
         fresh = [each for each in mine if each.created_at > (until or -inf)]
-        if state and until is not None and len(mine) - len(fresh) > (_heard(state) or 0):
+        if state and until is not None and len(mine) - len(fresh) > (heard_by(state) or 0):
             fresh, old = mine, []  # some were said before what is digested, and came later
         lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
         is_worth_it = bool(fresh and (lines or until))
@@ -226,7 +222,7 @@ class _Digesting:
             name = state.metadata.get(NAME)
             unsaid = name if isinstance(name, str) else scope.session_id or ""
             text = phrased(lines, tongue, between="\n") or unsaid
-            if told == state.metadata.get(LINES) and at == until and heard in (None, _heard(state)):
+            if told == state.metadata.get(LINES) and at == until and heard in (None, heard_by(state)):
                 return None
             ref_id = newest.id if newest else state.ref_id  # if it was erased, the store refuses the digest
             counted = {} if heard is None else {HEARD: heard}

@@ -26,6 +26,7 @@ from supervisor_memory.model.records import (
     Scope,
     Source,
     check_content,
+    check_name,
     content_hash,
     new_id,
 )
@@ -34,6 +35,7 @@ from supervisor_memory.stores.changes import is_no_new_version
 from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, Party, PartyRow, SessionRow
 from supervisor_memory.stores.sessions import (
     CLOSED_AT,
+    CLOSED_MESSAGES,
     NAME,
     SUBJECT,
     UNTIL,
@@ -42,6 +44,7 @@ from supervisor_memory.stores.sessions import (
     place_of,
     place_of_one,
     states_of,
+    with_state,
 )
 from supervisor_memory.upkeep.edit import Curator, in_order, need_all
 from supervisor_memory.upkeep.erase import OUT_OF_REACH, Receipt, erase_shared
@@ -127,8 +130,9 @@ class Sessions:
 
         Raises:
             RecordNotFound: nothing is kept of such a session, or it is another user's.
+            InvalidName: it is no name, such as None.
         """
-        scope = Scope(user_id, session_id=session_id)
+        scope = _scope(user_id, session_id)
         rows = self._rows(Filter(scope.user_id, session_id=scope.session_id), limit=1)
         if not rows:
             raise _not_found(scope)
@@ -136,7 +140,7 @@ class Sessions:
 
     def messages(self, session_id: str, *, user_id: str) -> Sequence[MessageRow]:
         """The messages of a session as rows, in order; raises as `get`."""
-        scope = Scope(user_id, session_id=session_id)
+        scope = _scope(user_id, session_id)
         of_session = Filter(scope.user_id, session_id=session_id, layers=("history",))
         said = in_order(self.curator.every(of_session))
         if not said:
@@ -209,23 +213,23 @@ class Sessions:
             content = state.content if UNTIL in state.metadata else told
             return replace(state, content=content, metadata={**state.metadata, NAME: told})
 
-        return self._changed(Scope(user_id, session_id=session_id), change, "session-named")
+        return self._changed(_scope(user_id, session_id), change, "session-named")
 
     def close(self, session_id: str, *, user_id: str) -> SessionRow:
         """End a session, which a later message opens again; a closed one stays as it is. Raises as `get`.
 
         Its digest is made in the background.
         """
-        last_at = self.get(session_id, user_id=user_id).last_at
-        closed_at = max(self.services.clock(), last_at)  # messages may bear a later time, by another clock
+        before = self.get(session_id, user_id=user_id)
+        # Messages may bear a later time, by another clock.
+        facts = {CLOSED_AT: max(self.services.clock(), before.last_at), CLOSED_MESSAGES: before.messages}
 
         def change(state: Record) -> Record | None:
-            known = state.metadata.get(CLOSED_AT)
-            if isinstance(known, (int, float)) and known >= last_at:
+            if with_state(before, state).status == "closed":
                 return None
-            return replace(state, metadata={**state.metadata, CLOSED_AT: closed_at})
+            return replace(state, metadata={**state.metadata, **facts})
 
-        row = self._changed(Scope(user_id, session_id=session_id), change, "session-closed")
+        row = self._changed(_scope(user_id, session_id), change, "session-closed")
         self.closed(row.user_id, session_id)
         return row
 
@@ -245,7 +249,7 @@ class Sessions:
             RecordNotFound: nothing is kept of such a session, or it is another user's.
             BackendError: the store cannot erase single records, or failed; call it again.
         """
-        scope, by = Scope(user_id, session_id=session_id), check_login(reviewer)
+        scope, by = _scope(user_id, session_id), check_login(reviewer)
         backend, first = self.services.backend, self._ports()
         if not isinstance(backend, ErasesRecords):
             raise BackendError(
@@ -337,6 +341,11 @@ class Sessions:
     arename = twin(rename)
     aclose = twin(close)
     aerase = twin(erase)
+
+
+def _scope(user_id: str, session_id: str) -> Scope:
+    """The scope of one session; without a name it would be that of all sessions of the user."""
+    return Scope(user_id, session_id=check_name(session_id, what="session id"))
 
 
 def _not_found(scope: Scope) -> RecordNotFound:

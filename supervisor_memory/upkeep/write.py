@@ -156,6 +156,7 @@ class Writer:
         for each message, or for each part of a long message.
 
         Args:
+            agent_id: Whose answers these are: an assistant's messages without a name are this agent's.
             process: An operator of your own, run last before the insert: it is given what was gathered and
                 answers with what is to be kept.
             prompt: A folder like that of MEMORY_PROMPTS, or its remember.md, in place of it for this call.
@@ -167,6 +168,8 @@ class Writer:
         """
         scope = self.services.scope(Scope(user_id, agent_id, session_id, run_id, task))
         read = read_conversation(messages)
+        if agent_id is not None:
+            read = tuple(replace(m, name=m.name or agent_id) if m.role == "assistant" else m for m in read)
         if infer:
             return self._add(
                 read,

@@ -75,6 +75,30 @@ def test_a_period_a_session_and_an_agent_narrow_it_and_pages_follow_each_other(
         memory.timeline(user_id="ada", after="t1")
 
 
+def test_an_agents_timeline_has_the_users_words_and_its_own(memory: SupervisorMemory) -> None:
+    said = [
+        ("user", "Which delays?"),
+        Message("assistant", "Many.", name="stats"),
+        ("assistant", "Some, I say."),
+    ]
+    memory.remember(said, Scope("ada", session_id="t1"))
+    memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
+    memory.add(
+        [("user", "And charts?"), ("assistant", "Here they are.")],
+        user_id="ada",
+        agent_id="charts",
+        session_id="t1",
+    )
+
+    def of(agent: str | None) -> list[str]:
+        [chapter] = memory.timeline(user_id="ada", agent_id=agent, with_said=True)
+        return [each.text for each in chapter.entries]
+
+    assert of("stats") == ["Which delays?", "Many.", "And charts?"]
+    assert of("charts") == ["Which delays?", "And charts?", "Here they are."]
+    assert len(of(None)) == 5
+
+
 def test_a_session_that_began_before_the_period_tells_of_the_period_alone(memory: SupervisorMemory) -> None:
     say(memory, "Delayed means arrival more than 15 minutes late.", "t1")
     say(memory, "From now on show delays in minutes.", "t1")

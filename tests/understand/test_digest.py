@@ -67,6 +67,15 @@ def test_each_line_is_a_whole_sentence_of_its_message(texts: tuple[str, ...]) ->
     assert [*map(int, (line.message_id for line in lines))] == sorted(int(line.message_id) for line in lines)
 
 
+@pytest.mark.parametrize("wish", ["I prefer tea.", "我喜欢喝茶。"])
+def test_a_wish_that_an_agent_states_is_told_as_nobodys(wish: str) -> None:
+    said = [
+        Said("1", "Compare the two suppliers.", is_users=True),
+        Said("2", f"{wish} Halvorsen is 8% cheaper.", is_users=False),
+    ]
+    assert [line.text for line in digest(said)] == ["Compare the two suppliers.", "Halvorsen is 8% cheaper."]
+
+
 @pytest.mark.parametrize(
     "texts", [("hi", "Hello! How can I help?"), ("谢谢", "不客气。"), ("ok", "Fine."), ()]
 )

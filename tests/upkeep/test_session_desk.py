@@ -5,6 +5,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,19 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent, RecordNotFound, WasErased
+from supervisor_memory.errors import (
+    ConfirmationRequired,
+    InvalidContent,
+    InvalidName,
+    RecordNotFound,
+    WasErased,
+)
 from supervisor_memory.model.records import Filter, Scope
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.sessions import LINES, UNTIL, states_of
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
+from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.sessions import keep_state
 from tests.opened import STORES, opened
 
@@ -114,6 +122,56 @@ def test_a_session_that_ends_by_a_clock_that_was_set_back_is_closed(backend: Mem
     memory = memory_over(backend)
     memory.add("Said in the future.", user_id="ada", session_id="t1", created_at=MONDAY + 9 * DAY)
     assert memory.sessions.close("t1", user_id="ada").status == "closed"
+
+
+def test_what_is_said_after_a_closing_by_a_clock_that_was_ahead_opens_a_session_and_is_digested_and_told(
+    backend: MemoryBackend,
+) -> None:
+    memory = memory_over(backend)
+    scope = Scope("ada", session_id="t1")
+    memory.remember([("user", "Find out why the export fails."), ("assistant", "Row 7 has a tab.")], scope)
+    forward(memory, days=10)
+    assert memory.sessions.close("t1", user_id="ada").status == "closed"
+    assert memory.flush()
+    forward(memory, days=-9.9)
+    said = [("user", "Quote the fields then."), ("assistant", "The dealer import has not been tested yet.")]
+    memory.remember(said, scope)
+    assert memory.sessions.get("t1", user_id="ada").status == "open"
+    asked = Scope("ada", session_id="t2")
+    assert "not been tested yet" in memory.recall([("user", "Where were we?")], asked).text
+    assert memory.sessions.close("t1", user_id="ada").status == "closed"
+    assert memory.flush()
+    assert "not been tested yet" in memory.sessions.digest(user_id="ada", session_id="t1")
+
+
+def test_messages_of_a_clock_that_was_put_back_since_are_told_and_digested_in_the_background(
+    backend: MemoryBackend,
+) -> None:
+    memory = memory_over(backend)
+    scope, found = Scope("ada", session_id="t1"), Digests(memory.services)
+    forward(memory, days=10)
+    memory.remember([("user", "Find out why the export fails."), ("assistant", "Row 7 has a tab.")], scope)
+    say(memory, "Count the badges of floor 2.", "t0")
+    assert memory.flush()
+    assert found.flush(seconds=9.0, user_id="ada")
+    forward(memory, days=-9)
+    said = [("user", "Quote the fields then."), ("assistant", "The dealer import has not been tested yet.")]
+    memory.remember(said, scope)
+    asked = Scope("ada", session_id="t2")
+    assert "not been tested yet" in memory.recall([("user", "Back to the export")], asked).text
+    assert found.flush(seconds=9.0, user_id="ada")
+    assert "not been tested yet" in memory.sessions.digest(user_id="ada", session_id="t1")
+
+
+@pytest.mark.parametrize("name", [None, "", " "])
+def test_what_is_no_name_is_no_session(backend: MemoryBackend, name: Any) -> None:
+    memory = memory_over(backend)
+    say(memory, "Ada's words.", "t1")
+    desk = memory.sessions
+    for act in (desk.get, desk.messages, desk.close, partial(desk.erase, confirm=True)):
+        with pytest.raises(InvalidName, match="session id"):
+            act(name, user_id="ada")
+    assert len(desk.messages("t1", user_id="ada")) == 1
 
 
 def test_another_users_session_is_not_there(backend: MemoryBackend) -> None:

@@ -186,7 +186,7 @@ def _show_chapter(told: dict[str, Any]) -> None:
     for each in told["costs"]:
         who = one_line(each["agent_id"] or "supervisor")
         tokens = f"{each['tokens']} tokens for {each['sources']} of what was said"
-        typer.echo(f"    {each['notes']} notes of {who}: {tokens}")
+        typer.echo(f"    {each['notes']} {'note' if each['notes'] == 1 else 'notes'} of {who}: {tokens}")
 
 
 def _show_parties(told: dict[str, Any], *, json: bool) -> None:

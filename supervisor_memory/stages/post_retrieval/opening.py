@@ -5,7 +5,7 @@ or has gone on since, is digested here and now, so that a thread begun at once m
 """
 
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
@@ -25,7 +25,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
     what_became,
 )
 from supervisor_memory.stages.retrieval.search import found_by
-from supervisor_memory.stores.sessions import SUBJECT, UNTIL
+from supervisor_memory.stores.sessions import SUBJECT, UNTIL, heard_by
 from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased
 from supervisor_memory.understand.questions import Opening, Wish, named_terms, opening, restarts
 
@@ -183,12 +183,12 @@ def _sessions(
     digests = replace(of_user, families=(DIGEST_FAMILY,))
     states = [*view.list(digests, limit=_LATEST), *_about_the_topic(found, alike, digests, view)]
     known = {each.attribute: each for each in states if each.attribute and UNTIL in each.metadata}
-    latest: dict[str, float] = {}
+    latest: defaultdict[str, list[Record]] = defaultdict(list)
     for message in view.list(of_user, limit=_MESSAGES):
         if (id_ := message.source.session_id) and id_ != scope.session_id:
-            latest[id_] = max(latest.get(id_, 0.0), message.created_at)
-    behind = [id_ for id_, at in latest.items() if id_ not in known or known[id_].metadata[UNTIL] < at]
-    for id_ in sorted(behind, key=lambda each: -latest[each])[:_DIGESTED_NOW]:
+            latest[id_].append(message)
+    behind = [id_ for id_, said in latest.items() if id_ not in known or _has_more(known[id_], said)]
+    for id_ in sorted(behind, key=lambda each: -latest[each][0].created_at)[:_DIGESTED_NOW]:
         before = known.pop(id_, None)
         yield from _digested_now(replace(of_user, session_id=id_), before, view)
     for id_, state in known.items():
@@ -234,15 +234,19 @@ def _told_lines(state: Record) -> Iterator[Line]:
     return (line for line in lines_of(state) if line.section != "topics")
 
 
+def _has_more(state: Record, said: Sequence[Record]) -> bool:
+    """Whether something of its task was said in a session since its digest, or came late."""
+    heard, times = heard_by(state), [each.created_at for each in said if each.task == state.task]
+    return max(times, default=-math.inf) > state.metadata[UNTIL] or len(times) > (heard or len(times))
+
+
 def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) -> Iterator[_Session]:
-    until = before.metadata[UNTIL] if before else None
-    newest = [
-        each
-        for each in view.list(of_session, limit=_OF_A_SESSION)
-        if until is None or each.created_at > until
-    ]
-    newest.sort(key=lambda each: (each.created_at, each.id))
-    lines = digest(said_of(newest), tuple(_told_lines(before)) if before else ())
+    every = sorted(view.list(of_session, limit=_OF_A_SESSION), key=lambda each: (each.created_at, each.id))
+    until = before.metadata[UNTIL] if before else -math.inf
+    newest, told = [each for each in every if each.created_at > until], before
+    if before and len(every) - len(newest) > (heard_by(before) or len(every)):
+        newest, told = every, None  # some came late
+    lines = digest(said_of(newest), tuple(_told_lines(told)) if told else ())
     if lines and newest:
         yield _Session.of(of_session.session_id or "", lines, newest[-1].created_at, before or newest[-1])
 
@@ -362,7 +366,7 @@ def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> S
     """The lines whose message may still be told, to this reader."""
     messages = messages_of(lines, view)
     kept = [
-        each for each in still_true(lines, messages, view) if _is_heard(messages[each.message_id], agent_id)
+        each for each in still_true(lines, messages, view) if is_heard(messages[each.message_id], agent_id)
     ]
     told = [Hit(messages[each.message_id], excerpt=each.text) for each in kept]
     hidden = [each for id_, each in messages.items() if id_ not in {line.message_id for line in kept}]
@@ -370,7 +374,8 @@ def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> S
     return [each for each in kept if each.message_id not in gone]
 
 
-def _is_heard(message: Record, agent_id: str | None) -> bool:
+def is_heard(message: Record, agent_id: str | None) -> bool:
+    """Whether a reader may be told a message: an agent is told the user's words and its own."""
     return is_users(message) or agent_id in (None, message.source.speaker)
 
 
