@@ -103,6 +103,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/quality.py --k 20 --json $(BENCH)/quality.json
 	$(BIN)/python benchmarks/relations.py --json $(BENCH)/relations.json
 	$(if $(LOCOMO),$(BIN)/python benchmarks/quality.py --k 20 --data $(LOCOMO) --json $(BENCH)/locomo.json)
+	$(BIN)/python benchmarks/recipes.py --write
 	$(BIN)/python benchmarks/recipes.py --cost --write
 	$(BIN)/python docs/recipes.py
 	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json

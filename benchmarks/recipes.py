@@ -1,16 +1,17 @@
 """What each recipe finds without a model, beside the default and its own bare store, and what it costs.
 
-Run: python benchmarks/recipes.py [--set NAME …] [--recipe NAME …] [--cost] [--write]
+Run: python benchmarks/recipes.py [--set NAME …] [--recipe NAME …] [--cost [--size N …]] [--write]
 
 The sets are those of `benchmarks/quality`, with all-MiniLM-L6-v2 for English and multilingual-e5-small for
-Chinese. `--cost` measures search and insert at 1,000 and 10,000 records as well, with an embedder that only
-hashes, so that embedding counts for nothing. `--write` puts the figures into docs/recipes.json, of which
+Chinese. `--cost` measures search and insert over growing stores instead, with an embedder that only hashes,
+so that embedding counts for nothing. `--write` puts the figures into docs/recipes.json, of which
 docs/recipes.py makes the table of docs/recipes.md.
 """
 
 import argparse
 import json
 import logging
+import subprocess
 import time
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -25,8 +26,18 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.flow import Recipe
 from supervisor_memory.interfaces.comparing import USER, measured
+from supervisor_memory.language.tokens import count_tokens
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.reading.compared import Measured, Question, difference, mean, quantile, read_questions
+from supervisor_memory.reading.compared import (
+    Asked,
+    Held,
+    Measured,
+    Question,
+    difference,
+    mean,
+    quantile,
+    read_questions,
+)
 from supervisor_memory.recipes.bare import BY_MEANING
 from supervisor_memory.recipes.open import OURS
 from supervisor_memory.settings import Settings
@@ -36,10 +47,16 @@ PAGE = Path(__file__).parent.parent / "docs" / "recipes.json"
 SETS = ("en", "zh", "facts_en", "facts_zh", "assistant_en", "assistant_zh")
 CUTS, TOKENS, DEPTH = (5, 10), (600,), 40
 ROUNDS = 5
+PEER = "isage-neuromem"
+SIZES = (300, 1_000, 3_000, 10_000)
 
 
-def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
-    """The figures of each recipe, beside the default and the bare store, over all questions of the sets."""
+def figures(sets: Sequence[str], names: Sequence[str], neuromem: Path | None) -> dict[str, Any]:
+    """The figures of each recipe, beside the default and the bare store, over all questions of the sets.
+
+    Args:
+        neuromem: A Python that has isage-neuromem, which is asked too.
+    """
     found: dict[str, list[Measured]] = {}
     questions: list[Question] = []
     for name in sets:
@@ -54,6 +71,8 @@ def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             done = measured(recipe, held, embedder=embedder, depth=DEPTH, upkeep=True)
             found.setdefault(done.recipe, []).append(done)
             print(name, done.recipe, flush=True)
+        if neuromem is not None:
+            found.setdefault(PEER, []).append(of_peer(neuromem, held, embedder))
     rows = {name: _joined(each) for name, each in found.items()}
     every = {name: row.figures(questions, cuts=CUTS, tokens=TOKENS) for name, row in rows.items()}
     told: dict[str, Any] = {"questions": len(questions), "sets": [*sets], "recipes": {}}
@@ -70,6 +89,33 @@ def figures(sets: Sequence[str], names: Sequence[str]) -> dict[str, Any]:
             "search_ms": round(quantile(times, 0.5), 1),
         }
     return told
+
+
+def of_peer(python: Path, sets: Sequence[Held], embedder: Remembered) -> Measured:
+    """What isage-neuromem finds, in an environment of its own, with the same vectors."""
+    texts = [{id: str(item["content"]) for id, item in held.items.items()} for held in sets]
+    given = []
+    for held, known in zip(sets, texts, strict=True):
+        vectors = embedder.embed_documents([*known.values()]).tolist()
+        items = [
+            {"id": id, "text": text, "vector": vector}
+            for (id, text), vector in zip(known.items(), vectors, strict=True)
+        ]
+        questions = [
+            {"text": q.text, "vector": embedder.embed_query(q.text).tolist()} for q in held.questions
+        ]
+        given.append({"items": items, "questions": questions})
+    asked = json.dumps({"held": given, "dimension": embedder.dimension, "depth": DEPTH})
+    program = [str(python), str(Path(__file__).parent / "neuromem.py")]
+    done = subprocess.run(program, input=asked, capture_output=True, text=True, check=True)
+    told = iter(json.loads(done.stdout.splitlines()[-1]))
+    measured = Measured(PEER)
+    for held, known in zip(sets, texts, strict=True):
+        for _ in held.questions:
+            each = next(told)
+            sizes = tuple(count_tokens(known[id]) for id in each["ids"])
+            measured.asked.append(Asked(tuple(each["ids"]), sizes, each["ms"]))
+    return measured
 
 
 def _joined(each: Sequence[Measured]) -> Measured:
@@ -115,19 +161,23 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=shape)
     parser.add_argument("--set", action="append", choices=SETS, help="read these sets alone")
     parser.add_argument("--recipe", action="append", choices=[*OURS], help="measure these alone, anew")
-    parser.add_argument("--cost", action="store_true", help="measure search and insert as well")
+    parser.add_argument("--cost", action="store_true", help="measure search and insert instead")
+    parser.add_argument("--size", action="append", type=int, help="over so many records alone")
+    parser.add_argument("--neuromem", type=Path, help="a Python with isage-neuromem, see neuromem.py")
     parser.add_argument("--write", action="store_true", help="write docs/recipes.json")
     given = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
     told = json.loads(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     names = given.recipe or [*OURS]
-    new = figures(given.set or SETS, names)
-    known = told.get("recipes", {}) if given.recipe else {}
-    told |= new | {"recipes": known | new["recipes"]}
-    told["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
     if given.cost:
-        before = told.get("cost", {}) if given.recipe else {}
-        told["cost"] = {n: before.get(n, {}) | cost(int(n), names) for n in ("1000", "10000")}
+        before = told.get("cost", {})
+        new = {str(n): before.get(str(n), {}) | cost(n, names) for n in given.size or SIZES}
+        told["cost"] = dict(sorted((before | new).items(), key=lambda pair: int(pair[0])))
+    else:
+        new = figures(given.set or SETS, names, given.neuromem)
+        known = told.get("recipes", {}) if given.recipe else {}
+        told |= new | {"recipes": known | new["recipes"]}
+        told["date"] = datetime.now(UTC).strftime("%Y-%m-%d")
     text = json.dumps(told, indent=1, ensure_ascii=False) + "\n"
     print(text)
     if given.write:

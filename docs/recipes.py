@@ -36,6 +36,13 @@ def _told() -> Iterator[str]:
         yield f"| {told} | {row.get('against_default', 'not measured yet')} |\n"
     yield f"| the bare store | the nearest by cosine, nothing else | | {_cells(rows['bare store'])} | "
     yield f"{rows['bare store']['against_default']} |\n\n"
+    if (peer := rows.get("isage-neuromem")) is not None:
+        yield from (
+            f"`isage-neuromem` 0.2.1.12, the engine of the SAGE documents, given the same texts and vectors "
+            f"in an environment of its own (`benchmarks/neuromem.py`): R@5 {peer['R@5']:.3f}, R@10 "
+            f"{peer['R@10']:.3f}, R@600t {peer['R@600t']:.3f}, R@10 beside the default "
+            f"{peer['against_default']}.\n\n",
+        )
     yield (
         f"Measured {measured['date']} without a model, after the recipe's chores, on the "
         f"{measured['questions']} questions of our own sets (dialogues, dialogues with an assistant, facts; "

@@ -22,7 +22,7 @@ from functools import partial
 from typing import Final
 
 from supervisor_memory.flow import Reading, Recalling, Recipe
-from supervisor_memory.model.records import TIER, Filter, Hit, Wanted
+from supervisor_memory.model.records import FAMILIES, TIER, Filter, Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.mem0_now import only_add
@@ -36,6 +36,8 @@ from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 
 SHORT, MID, LONG = "short", "mid", "long"
+_MADE: Final = (FAMILIES["experience"],)  # where what is made from others is kept
+_SPARE: Final = 3  # times what is short, since the newest are looked at
 _MOST_IDS: Final = 500  # pages of the five segments, the newest
 
 
@@ -76,22 +78,23 @@ def search_tiers(c: Constants) -> Reading:
         if query is None:
             return plan
         where, query = query.where, replace(query, parts=(), unrelated=c.least_knowledge)
-        short = (*(where.metadata or ()), Wanted.of(TIER, SHORT))
-        tagged = replace(where, tags=(*(where.tags or ()), TOPIC))
-        segments = view.search(replace(query, where=tagged), limit=c.segments)
+        made = replace(where, families=_MADE if where.families is None else where.families)
+        topic, portrait = (replace(made, tags=(*(where.tags or ()), tag)) for tag in (TOPIC, PORTRAIT))
+        segments = view.search(replace(query, where=topic), limit=c.segments)
         near = [hit.record for hit in _best(segments, c.segments, c.least)]
         ids = tuple(reversed([id for record in near for id in record.made_from]))[:_MOST_IDS]
         of_segments = view.search(replace(query, where=replace(where, ids=ids)), limit=c.pages) if ids else ()
         pool = view.search(query, limit=c.pool)
         loose = [hit for hit in pool if not hit.record.made_from and hit.record.metadata.get(TIER) != LONG]
-        held = _held([h.record.id for h in loose if h.record.metadata.get(TIER) == MID], where, view)
+        held = _held([h.record.id for h in loose if h.record.metadata.get(TIER) == MID], topic, view)
         pages = {h.record.id: h for h in (*of_segments, *(h for h in loose if h.record.id not in held))}
         known = [hit for hit in pool if hit.record.metadata.get(TIER) == LONG]
+        newest = [r for r in view.list(where, limit=_SPARE * c.short) if r.metadata.get(TIER) == SHORT]
         told = [
             *_best(pages.values(), c.pages, c.least),
             *_best(known, c.knowledge, c.least_knowledge),
-            *_listed(replace(where, tags=(PORTRAIT,)), 1, PORTRAIT, view),
-            *_listed(replace(where, metadata=short), c.short, SHORT, view),
+            *(Hit(each, found=PORTRAIT) for each in view.list(portrait, limit=1)),
+            *(Hit(each, found=SHORT) for each in newest[: c.short] if each.is_visible(view.now)),
         ]
         items = tuple({hit.record.id: hit for hit in reversed(told)}.values())
         return replace(plan, hits=replace(pool, items=items, notes=(*plan.hits.notes, *pool.notes)))
@@ -105,14 +108,10 @@ def _best(hits: Iterable[Hit], most: int, least: float) -> Sequence[Hit]:
     return sorted(like, key=lambda h: -h.parts.get("cosine", h.parts.get("match", 0.0)))[:most]
 
 
-def _held(ids: Sequence[str], where: Filter, view: ReadStore) -> set[str]:
-    """Those of some pages that are in a segment."""
-    own = Filter(where.user_id, tags=(TOPIC,), ref_ids=tuple(ids))
-    return {id for record in (view.list(own, limit=len(ids)) if ids else ()) for id in record.made_from}
-
-
-def _listed(where: Filter, most: int, found: str, view: ReadStore) -> Sequence[Hit]:
-    return [Hit(r, found=found) for r in view.list(where, limit=most) if r.is_visible(view.now)]
+def _held(ids: Sequence[str], topic: Filter, view: ReadStore) -> set[str]:
+    """Those of some pages that are in a segment that may be found."""
+    asked = replace(topic, ref_ids=tuple(ids))
+    return {id for record in (view.list(asked, limit=len(ids)) if ids else ()) for id in record.made_from}
 
 
 def _by_tier(hits: Sequence[Hit], view: ReadStore) -> Sequence[float]:

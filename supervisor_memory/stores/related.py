@@ -146,9 +146,12 @@ class _Walk:
         found = [
             each for each in reached if (known := self._known.get(each.row)) and known.id not in self._begun
         ]
-        return Hits(tuple(map(self._hit, found[:limit])))
+        told = found[:limit]
+        rows = np.array([each.row for each in told], dtype=np.intp)
+        near = [_UNKNOWN] * len(told) if self._vector is None else self._cosines(rows).tolist()
+        return Hits(tuple(map(self._hit, told, near)))
 
-    def _hit(self, reached: Reached) -> Hit:
+    def _hit(self, reached: Reached, cosine: float) -> Hit:
         """The record of a row, and the way to it."""
         seed, record = self._seeds[reached.start], self._known[reached.row]
         way = [
@@ -160,10 +163,7 @@ class _Walk:
             Joint(id_, shared(text, after, without=self._asked))
             for (id_, text), after in zip(way, nexts, strict=True)
         )
-        parts = {"walk": reached.worth}
-        if self._vector is not None:
-            cosine = float(self._cosines(np.array([reached.row]))[0])
-            parts |= {"cosine": cosine} if cosine > _UNKNOWN else {}
+        parts = {"walk": reached.worth} | ({"cosine": cosine} if cosine > _UNKNOWN else {})
         return Hit(record, 0.0, FrozenDict(parts), path=path)
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:

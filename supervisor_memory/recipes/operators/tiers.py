@@ -45,9 +45,9 @@ def keep_in(name: str) -> Gathering:
     return beside(lambda text, when, view: {TIER: name})
 
 
-def moved(record: Record, into: str, now: float) -> Record:
-    """The record in another part."""
-    return replace(record, metadata={**record.metadata, TIER: into}, updated_at=now)
+def moved(record: Record, into: str) -> Record:
+    """The record in another part, and otherwise as it was: it is as old as before."""
+    return replace(record, metadata={**record.metadata, TIER: into})
 
 
 def visits(record: Record, reads: dict[str, Reads]) -> Reads:
@@ -86,4 +86,4 @@ def tiered(*tiers: Tier) -> Chore:
 def _after(record: Record, into: str | None, now: float) -> Record:
     if into is None:
         return replace(record, status="deleted", updated_at=now, valid_to=now)
-    return moved(record, into, now)
+    return moved(record, into)
