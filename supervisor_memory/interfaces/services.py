@@ -137,7 +137,7 @@ class Service:
     def in_order(
         self, by: str = "created_at", *, since: object = None, until: object = None, most: int = 100
     ) -> list[Record]:
-        """Entries of a time, in order of one of their fields or metadata keys; those without it last."""
+        """List the entries of a time by a field or a metadata key; an entry without it comes last."""
         where = {"metadata": {SERVICE: self.name}, "since": since, "until": until}
         found = self.memory.get_all(user_id=self.user_id, limit=most, where=where)
         values = {each.id: getattr(each, by, None) or each.metadata.get(by) for each in found}

@@ -58,7 +58,7 @@ def bm25(asked: Sequence[str], documents: Sequence[Sequence[str]]) -> list[float
 
 
 def add_relations(c: Constants) -> Reading:
-    """An operator that adds the records of the triples that tell most of what the question names."""
+    """An operator that adds records whose triples name what the question names, the best by BM25."""
 
     def related(plan: Recalling, view: ReadStore) -> Recalling:
         asked = [each.key for each in entities(plan.turn.text)]

@@ -76,7 +76,7 @@ def page_in(c: Constants) -> Reading:
 def _looked_up(
     call: Mapping[str, Any], page: int, plan: Recalling, c: Constants, view: ReadStore
 ) -> Sequence[Hit] | None:
-    """What a call of one of the three tools gives; None: it is none of them, or its arguments are wrong."""
+    """Run a call of a tool. None: there is no such tool, or its arguments are wrong."""
     assert plan.query is not None
     text, tool = str(call.get("query") or "")[:_LONGEST], call.get("tool")
     where = replace(plan.query.where, families=(SESSION_FAMILY,))

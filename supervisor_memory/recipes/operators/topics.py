@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
 TOPIC, PORTRAIT, KNOWLEDGE = "topic", "portrait", "knowledge"
-"""The tags of what is made of pages: their topic, what they tell of the user, and what they tell besides."""
+"""The tags of a topic, of the portrait of a user and of a line of knowledge."""
 KEYWORDS: Final = "keywords"
 """The metadata key for a topic's keywords."""
 _ANALYSED: Final = "analysed"  # the metadata key for a topic's visits and pages when it was last read
