@@ -18,6 +18,7 @@ _LEXICON = lexicon("pairs")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _NUMERALS = _LEXICON.words("numerals")
 _FEELING = _LEXICON.words("feeling")
+_CORRECTION = lexicon("facts").pattern("correction")
 
 
 class Reading:
@@ -28,7 +29,8 @@ class Reading:
     `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
     them; `topic` are the tokens before the verb.
     `relative` are words that say which year, month or week by today: this, last, 去.
-    `announces` says that the text announces a change, `ends` that something no longer holds.
+    `announces` says that the text announces a change, `corrects` that it puts something right, `ends` that
+    something no longer holds.
     """
 
     def __init__(self, text: str) -> None:
@@ -78,6 +80,10 @@ class Reading:
     @cached_property
     def ends(self) -> bool:
         return _LEXICON["ends"].search(self.text) is not None
+
+    @cached_property
+    def corrects(self) -> bool:
+        return _CORRECTION.match(self.text) is not None
 
     @cached_property
     def states_one(self) -> bool:

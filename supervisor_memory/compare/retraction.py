@@ -13,6 +13,7 @@ from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem
 from supervisor_memory.understand.statements import judge
+from supervisor_memory.understand.subject import properties_of
 
 _LEXICON = lexicon("retractions")
 _WISH = _LEXICON.words("wish_stems")
@@ -21,6 +22,9 @@ _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _LEAST_STEM = 5
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters
+_TOPICS = dict(_LEXICON.patterns("topics"))
+_BY_PROPERTY = 0.2
+"""The fit of a record of which only the property was named."""
 
 
 def fit(named: str, text: str) -> float:
@@ -34,9 +38,12 @@ def fit(named: str, text: str) -> float:
     asked, known = read(named), read(said)
     if _LEXICON["is_statement"].match(named) and not _same_attitude(asked, known):
         return 0.0
-    mine = _without_wishes(asked.text, said) or _words(asked.text)
+    topic = _without_properties(asked.text, said)
+    mine = _without_wishes(topic, said) or _words(topic)
     yours = _words(known.text)
-    if not mine or not _holds(mine, yours):
+    if not mine:
+        return _BY_PROPERTY if topic != asked.text else 0.0
+    if not _holds(mine, yours):
         return 0.0
     return (1 + len(set(mine)) / max(len(set(yours)), len(set(mine)))) / 2
 
@@ -59,6 +66,15 @@ def _without_wishes(named: str, known: str) -> Sequence[str]:
     if _LEXICON["is_statement"].match(named) and judge(known).reason in _FACTS:
         return _words(named)
     return tuple(word for word in _words(_LEXICON["wish_zh"].sub(" ", named)) if word not in _WISH)
+
+
+def _without_properties(named: str, known: str) -> str:
+    """The named words without those for a property that the record is about: "export format", for a record
+    that says how exports are formatted."""
+    for name in properties_of(known):
+        if pattern := _TOPICS.get(name):
+            named = pattern.sub(" ", named)
+    return named
 
 
 def _words(text: str) -> Sequence[str]:

@@ -36,7 +36,7 @@ from supervisor_memory.compare.evidence import (
     turns,
 )
 from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
-from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.slots import numbers_differ
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks
@@ -67,11 +67,11 @@ _EVEN = 0.5
 _ALMOST = 0.75  # the share of words in order from which two texts differ in a word or two
 _FAR = 0.1  # the nearness under which nothing weighs
 _ONE, _ONE_ANYWAY = 0.6, 0.8
-_INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.6
+_INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.45
 _JOINED = 0.15
 """Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
 the first look found something else; tried out on authors that the weights had not seen."""
-_TOLD = 0.5  # log odds of a change, from which a text replaces what it has little in common with
+_TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _CERTAIN = frozenset({"roles", "long"})
 _MOST_READ = 8_000
 
@@ -191,7 +191,7 @@ def _again(look: Look) -> Verdict:
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
     differs = _are_of_two_sides(look.pair) or (look.pair.is_template and _have_other_figures(look.pair))
-    is_told = look.pair.new.announces or change(look.pair.new.text) > _TOLD
+    is_told = _tells_a_change(look.pair.new)
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
@@ -203,12 +203,16 @@ def _again(look: Look) -> Verdict:
         is_plain = has_another_figure(look.pair) or is_denied(look.pair)
         return (
             first
-            if is_plain or found.instead >= _INSTEAD_AT_ALL
+            if is_plain or found.instead >= _INSTEAD_AT_ALL or (is_told and near >= _NEAR)
             else replace(first, about=0.0, apart="unsure")
         )
     if is_told and found.instead >= _INSTEAD_ANYWAY:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
+
+
+def _tells_a_change(new: Reading) -> bool:
+    return new.announces or new.corrects or change(new.text) > _TOLD
 
 
 def _is_of_another_kind(pair: Pair) -> bool:

@@ -165,6 +165,7 @@ MAX_SENTENCE = 1_000
 """Characters. Nobody states a preference in more; a longer sentence is material, not a statement."""
 
 _WISHES, _SENTENCES, _FACTS, _RETRACT = map(lexicon, ("wishes", "sentences", "facts", "retractions"))
+_OF_THE_USER = lexicon("people")
 MASK = lexicon("common").text("mask")
 """Stands for one character that was quoted or is code: it says nothing by itself."""
 
@@ -357,8 +358,16 @@ def _retracted(hidden: str) -> tuple[int, int] | None:
         start, end = polite.span("rest") if polite["rest"] is not None else polite.span("rest_zh")
     elif _is_question(hidden):
         return None
-    found = _taken_back(hidden[start:end])
-    return (found[0] + start, found[1] + start) if found else None
+    for until in (end, *_ends_of_clauses(hidden, start, end)):  # what follows may say why
+        if found := _taken_back(hidden[start:until]):
+            return found[0] + start, found[1] + start
+    return None
+
+
+def _ends_of_clauses(hidden: str, start: int, end: int) -> Iterator[int]:
+    """Where the first clauses of a text end, the longest first."""
+    cuts = [match.start() for match in islice(_SENTENCES["clause_end"].finditer(hidden, start, end), 3)]
+    yield from (cut for cut in reversed(cuts) if cut > start)
 
 
 def _taken_back(hidden: str) -> tuple[int, int] | None:
@@ -484,7 +493,9 @@ def decided(found: Statement, learned: Learned) -> Statement:
         return replace(found, learned=learned)
     if not learned.is_lasting:
         return replace(found, does="nothing", reason="none", kind=None, learned=learned)
-    is_users = _WISHES["about_the_user"].search(masked(normal(found.text)))
+    said = masked(normal(found.text))
+    is_users = _OF_THE_USER["i"].search(said) or _OF_THE_USER["i_zh"].search(said)
+    is_users = is_users or _WISHES["about_the_user"].search(said)
     is_wish = learned.wish >= _EVEN
     return replace(
         found,

@@ -215,8 +215,9 @@ def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str,
     for name, said_of, patterns in _PROPERTIES:
         if name == "language" and _LEXICON["own_acts"].search(text):
             continue
-        values = [value for value, pattern in patterns if pattern.search(text)]
-        yield from ((name, said_of, value, negative) for value in values)
+        for value, pattern in patterns:
+            if match := pattern.search(text):  # which may name the value itself
+                yield name, said_of, match.groupdict().get("value", value).casefold(), negative
     for match in _LEXICON["decimals"].finditer(text):
         digit = (match["zh"] or match["en"] or "0").casefold()
         yield "decimals", "number", _DIGITS.get(digit, digit), negative

@@ -53,6 +53,8 @@ def test_a_statement_before_a_request_is_kept_without_the_request(memory: Superv
 def test_a_verdict_of_the_rules_stands(text: str) -> None:
     for each in read_statements(text).all:
         ruled = judge(each.text)
+        if each.reason == "pasted":  # what was pasted, not a sentence
+            continue
         if each.is_learned:
             assert ruled.reason == "none"
         else:
@@ -148,8 +150,8 @@ def test_the_sentences_of_a_message_go_to_the_embedder_in_one_call_of_twenty_at_
 
 
 DOUBTED = [
-    "他要是不答应我就搬去滨江，离公司还近",
-    "Classified the request as a forecasting question.",
+    "我这边VPN刚断，又连上了。",
+    "I always cry at that scene.",
 ]
 
 
