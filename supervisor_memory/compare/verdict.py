@@ -225,9 +225,10 @@ def _is_of_another_kind(pair: Pair) -> bool:
 
 
 def _are_of_two_sides(pair: Pair) -> bool:
-    """Whether two texts take different sides: only the first denies, or VAT is in and out."""
+    """Whether two texts take different sides: one denies the sentence of the other, or VAT is in and out."""
     old, new = pair.old.slots, pair.new.slots
-    return old.is_negative != new.is_negative or old.sides != new.sides
+    is_denied = pair.is_template and old.is_negative != new.is_negative
+    return is_denied or bool(old.sides and new.sides and old.sides != new.sides)
 
 
 def _have_other_figures(pair: Pair) -> bool:

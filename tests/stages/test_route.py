@@ -80,7 +80,6 @@ PREFERENCES = [
     "Don't ever use abbreviations.",
     "I need answers in French, always.",
     "帮我把以后的报告都发成 PDF",
-    "我们团队只看到达延误",
 ]
 
 DEFINITIONS = [
