@@ -1,7 +1,7 @@
 """Which rooms of the house a sentence goes through before it is judged."""
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
@@ -35,7 +35,7 @@ def rooms_of(what: Callable[[], object]) -> set[str]:
     return found
 
 
-def by_sense(read: tuple[Statement, ...]) -> list[Statement]:
+def by_sense(read: Sequence[Statement]) -> list[Statement]:
     sense = sense_of(FINGERPRINT)
     assert sense is not None
     vector = np.ones(384, np.float32) / np.sqrt(384)
