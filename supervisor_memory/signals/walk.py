@@ -24,7 +24,8 @@ _NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
 """Of the rarity of a term that is of no name. The names of Chinese have no form of their own, and one of
 three characters has two terms."""
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
-_GO_ON = 4  # of those reached by a step, the best are gone on from
+GO_ON = 4
+"""Of those reached by a step, so many are gone on from, the best."""
 _FURTHER = 0.8
 _BY_PATH = 0.6  # of a record's worth; the rest is by its likeness to the question
 
@@ -65,7 +66,7 @@ class Reached:
 Fit = Callable[[Rows], Floats]
 """Takes rows; gives how much each is like the question, in [0, 1]."""
 Read = Callable[[Sequence[int]], Mapping[int, Start]]
-"""Takes rows; gives the text of each that may be gone on from."""
+"""Takes rows, the best first; gives the texts of the first `GO_ON` that may be gone on from."""
 
 
 def joined(indexes: Sequence[Index], start: Start, *, without: Collection[str]) -> tuple[Rows, Floats]:
@@ -125,9 +126,9 @@ def walk(
                     best[reached.row] = fresh[reached.row] = reached
         if step + 1 < steps:
             lasting = (each for each in fresh.values() if each.carried * _FURTHER >= least)
-            nearest = sorted(lasting, key=lambda each: -each.worth)[: _GO_ON + len(starts)]
+            nearest = sorted(lasting, key=lambda each: -each.worth)[: GO_ON + len(starts)]
             texts = read([each.row for each in nearest]) if nearest else {}
-            frontier = [(texts[each.row], each) for each in nearest if each.row in texts][:_GO_ON]
+            frontier = [(texts[each.row], each) for each in nearest if each.row in texts][:GO_ON]
     found = (each for each in best.values() if each.worth >= least)
     return sorted(found, key=lambda each: (-each.worth, -each.row))
 

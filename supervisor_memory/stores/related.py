@@ -6,7 +6,7 @@ another user's, is on no way: only what a search may find is walked over.
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FrozenDict, Hit, Hits, Joint, Query, Record, Seed
 from supervisor_memory.signals.index import Floats, Index, Rows, entry_of
-from supervisor_memory.signals.walk import Reached, Start, walk
+from supervisor_memory.signals.walk import GO_ON, Reached, Start, walk
 from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.matrix import Matrix
 from supervisor_memory.stores.namespace import (
@@ -168,8 +168,9 @@ class _Walk:
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
         self._look(rows)
-        known = {row: self._known[row] for row in rows if row in self._known}
-        return {row: _start(each.content) for row, each in known.items() if each.id not in self._begun}
+        known = ((row, self._known[row]) for row in rows if row in self._known)
+        texts = ((row, each.content) for row, each in known if each.id not in self._begun)
+        return {row: _start(text) for row, text in islice(texts, GO_ON)}
 
     def _look(self, rows: Sequence[int]) -> None:
         """Read the records of rows, those that the searcher may see."""
