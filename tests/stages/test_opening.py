@@ -182,6 +182,22 @@ def test_a_session_is_found_by_its_topic_however_many_came_after_it() -> None:
         assert "We go with Brix." in note(memory, "Back to the brake pads.").text
 
 
+def test_the_latest_session_is_by_what_was_said_not_by_when_its_digest_was_made() -> None:
+    with opened(backend="in_memory") as memory:
+        start = memory.services.clock()
+        for number in range(60):
+            said = [
+                ("user", f"Count the badges of floor {number}."),
+                ("assistant", f"There are {number} badges."),
+            ]
+            told = EXPORT if number == 54 else said
+            memory.add(
+                [*told], user_id="ada", session_id=f"s{number}", created_at=start - (60 - number) * 86_400
+            )
+        assert memory.flush()
+        assert "has not been tested yet" in note(memory, "Where were we?").text
+
+
 def test_a_digest_is_logged_with_the_messages_that_it_was_made_of(memory: SupervisorMemory) -> None:
     told = note(memory, "Where were we?")
     [hit] = [each for each in told.hits if each.found == "digest"]

@@ -8,7 +8,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from supervisor_memory.flow import Recalling
@@ -35,6 +35,7 @@ _LATEST, _MESSAGES, _OF_A_SESSION = 50, 100, 200
 """Sessions of which the latest unfinished one may be meant, and messages that are read at once."""
 _DIGESTED_NOW = 3  # the latest; others wait for the background
 _LIKEST = 5  # sessions by meaning
+_ASKED_FOR = 20  # sessions among the latest whose digest is not among the latest
 _MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of all digests of a note, and of the one line that a greeting brings."""
 _MOST_OF_A_NOTE, _FRAME, _FRAME_OF_A_LINE = 300, 60, 18
@@ -73,8 +74,7 @@ def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
     if found is None or not _is_first(plan, view):
         return None
     alike = _alike(plan, view) if found.topic or found.unsure else {}
-    latest_first = sorted(_sessions(found, alike, plan, view), key=lambda each: -each.at)
-    sessions = [*_without_what_was_done(latest_first)]
+    sessions = sorted(_sessions(found, alike, plan, view), key=lambda each: -each.at)
     chosen = _chosen(found, sessions, alike, plan, view)
     hits = [] if chosen is None else [*_told(chosen, found, plan, view)]
     if not hits:
@@ -111,7 +111,7 @@ def _chosen(
     left = list(sessions)
     while picked := _picked(found, left, alike, plan):
         if not _only_repeats(picked, left, view):
-            return picked
+            return _without_what_was_done(picked, sessions)
         left = [each for each in left if each.id != picked.id]
     return None
 
@@ -181,12 +181,17 @@ def _sessions(
     scope = plan.turn.scope
     of_user = Filter(scope.user_id, families=(SESSION_FAMILY,), tasks=scope.tasks)
     digests = replace(of_user, families=(DIGEST_FAMILY,))
-    states = [*view.list(digests, limit=_LATEST), *_about_the_topic(found, alike, digests, view)]
-    known = {each.attribute: each for each in states if each.attribute and UNTIL in each.metadata}
     latest: defaultdict[str, list[Record]] = defaultdict(list)
     for message in view.list(of_user, limit=_MESSAGES):
         if (id_ := message.source.session_id) and id_ != scope.session_id:
             latest[id_].append(message)
+    states = [*view.list(digests, limit=_LATEST), *_about_the_topic(found, alike, digests, view)]
+    known = {each.attribute: each for each in states if each.attribute and UNTIL in each.metadata}
+    for id_ in [each for each in latest if each not in known][
+        :_ASKED_FOR
+    ]:  # digested before others, such as imports
+        if (state := _state_of(id_, digests, view)) is not None and UNTIL in state.metadata:
+            known[id_] = state
     behind = [id_ for id_, said in latest.items() if id_ not in known or _has_more(known[id_], said)]
     for id_ in sorted(behind, key=lambda each: -latest[each][0].created_at)[:_DIGESTED_NOW]:
         before = known.pop(id_, None)
@@ -196,13 +201,14 @@ def _sessions(
             yield _Session.of(id_, _told_lines(state), state.metadata[UNTIL], state)
 
 
-def _without_what_was_done(latest_first: Iterable[_Session]) -> Iterator[_Session]:
-    """The sessions without what was open in one and is told as done in a later one."""
-    done: list[frozenset[str]] = []
-    for session in latest_first:
-        kept = [line for line in session.lines if line.section != "next" or not _is_among(line.text, done)]
-        yield session if len(kept) == len(session.lines) else replace(session, lines=tuple(kept))
-        done += [frozenset(terms(line.text)) for line in session.lines if line.section == "done"]
+def _without_what_was_done(session: _Session, sessions: Sequence[_Session]) -> _Session:
+    """The session without what was open in it and is told as done in a later one."""
+    if not is_open(session.lines):
+        return session
+    later = chain.from_iterable(each.lines for each in sessions if each.at > session.at)
+    done = [frozenset(terms(line.text)) for line in later if line.section == "done"]
+    kept = (line for line in session.lines if line.section != "next" or not _is_among(line.text, done))
+    return replace(session, lines=tuple(kept)) if done else session
 
 
 def _is_among(text: str, told: Iterable[frozenset[str]]) -> bool:
@@ -220,7 +226,13 @@ def _about_the_topic(
         by_words = Query(" ".join(asked), digests, asked, now=view.now)
         yield from (hit.record for hit in view.search(by_words, limit=_CANDIDATES))
     for id_ in sorted(alike, key=lambda each: -alike[each])[:_LIKEST]:
-        yield from view.list(replace(digests, subject=SUBJECT, attribute=id_), limit=1)
+        if (state := _state_of(id_, digests, view)) is not None:
+            yield state
+
+
+def _state_of(session_id: str, digests: Filter, view: ReadStore) -> Record | None:
+    of_session = replace(digests, subject=SUBJECT, attribute=session_id)
+    return next(iter(view.list(of_session, limit=1)), None)
 
 
 def lines_of(state: Record) -> Iterator[Line]:
@@ -260,10 +272,10 @@ def said_of(messages: Iterable[Record]) -> list[Said]:
 def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
     """The latest session that is not finished, or has decided something; else, unless greeted, the latest."""
     if wanted == "decided":
-        fitting = [each for each in sessions if any(line.section == "decided" for line in each.lines)]
+        fitting = (each for each in sessions if any(line.section == "decided" for line in each.lines))
     else:
-        fitting = [each for each in sessions if is_open(each.lines)]
-    return (fitting or ([] if wanted == "greeting" else sessions))[:1]
+        fitting = (each for each in sessions if is_open(_without_what_was_done(each, sessions).lines))
+    return [*islice(fitting, 1)] or ([] if wanted == "greeting" else sessions[:1])
 
 
 def _about(
