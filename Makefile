@@ -94,6 +94,7 @@ bench: $(READY)
 	$(BIN)/python benchmarks/turn_cost.py
 	$(BIN)/python benchmarks/node_cost.py
 	$(BIN)/python benchmarks/write_cost.py
+	$(BIN)/python benchmarks/decision_cost.py
 	$(BIN)/python benchmarks/queue_cost.py
 	$(BIN)/python benchmarks/message_vectors.py
 	$(BIN)/python benchmarks/qdrant_cost.py --rounds 10 --block 10
