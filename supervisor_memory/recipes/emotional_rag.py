@@ -10,15 +10,16 @@ Without a model: there are no moods, and the order is that of meaning alone.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
-from supervisor_memory.flow import Reading, Recalling, Recipe, Remembering
-from supervisor_memory.model.records import Candidate, Record
+from supervisor_memory.flow import Reading, Recalling, Recipe
+from supervisor_memory.model.records import Record
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.operators.answers import told_in
+from supervisor_memory.recipes.operators.notes import beside
 from supervisor_memory.recipes.operators.order import first, likeness, ordered
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
@@ -58,21 +59,10 @@ def mood(text: str, view: NoStore) -> tuple[float, ...] | None:
     return values if all(1 <= value <= _HIGHEST for value in values) else None
 
 
-def keep_moods(said: Remembering, view: ReadStore) -> Remembering:
-    """Keep the mood of each candidate and of each text that is given."""
-
-    def of(text: str) -> dict[str, list[float]]:
-        found = mood(text, view)
-        return {} if found is None else {MOOD: [*found]}
-
-    def candidate(each: Candidate) -> Candidate:
-        return replace(each, metadata={**each.metadata, **of(each.content)})
-
-    def record(each: Record) -> Record:
-        return replace(each, metadata={**each.metadata, **of(each.content)}) if said.is_given else each
-
-    candidates, verbatim = map(candidate, said.candidates), map(record, said.verbatim)
-    return replace(said, candidates=tuple(candidates), verbatim=tuple(verbatim))
+def with_mood(text: str, when: float, view: ReadStore) -> Mapping[str, Any]:
+    """The metadata of a text: its mood, where the model says one."""
+    found = mood(text, view)
+    return {} if found is None else {MOOD: [*found]}
 
 
 def apart(one: Sequence[float], other: Sequence[float]) -> float:
@@ -125,7 +115,7 @@ def emotional_rag(c: Constants) -> Recipe:
     return replace(
         reranked(PLAIN, in_mood(c), first(c.k)),
         pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
-        pre_insert=(*PLAIN.pre_insert, keep_moods),
+        pre_insert=(*PLAIN.pre_insert, beside(with_mood)),
     )
 
 
