@@ -141,6 +141,7 @@ def test_chinese_conclusions_under_one_label_are_as_many_records(
     assert all(any(finding in text for text in kept) for finding in ZH_FINDINGS)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("findings", "embedder"), [(FINDINGS, MINILM), (ZH_FINDINGS, E5)], ids=["en", "zh"])
 def test_vectors_join_no_conclusions_of_one_label(findings: list[str], embedder: str) -> None:
     label = "Summary: {}" if findings is FINDINGS else "结论：{}"
