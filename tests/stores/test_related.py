@@ -34,9 +34,7 @@ def near(backend: MemoryBackend, text: str, user_id: str, limit: int = 20) -> Se
 
 @pytest.mark.one_in(3)
 @pytest.mark.parametrize("name", WALKING)
-def test_walks_of_three_users_who_name_the_same_things_never_meet(
-    name: str, tmp_path: Path
-) -> None:
+def test_walks_of_three_users_who_name_the_same_things_never_meet(name: str, tmp_path: Path) -> None:
     rng = random.Random(22)
     things = [f"thing_{number}" for number in range(40)]
     with opened(name, tmp_path) as backend:
