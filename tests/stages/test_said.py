@@ -193,6 +193,30 @@ def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorM
     )
 
 
+@pytest.mark.parametrize(
+    ("sentence", "beside", "asked"),
+    [
+        (
+            "The harbour gazette comes to our house on Thursdays.",
+            "Its crossword of the ferry is the best.",
+            "On which days does the harbour gazette come?",
+        ),
+        ("我表姐的生日是1月17号。", "轮渡每天晚上九点从码头开出。", "我表姐的生日是几号？"),
+    ],
+)
+def test_a_sentence_that_was_kept_gives_way_to_the_message_that_says_more(
+    memory: SupervisorMemory, sentence: str, beside: str, asked: str
+) -> None:
+    say(memory, ("user", sentence), scope=replace(FIRST, user_id="bob"))
+    say(memory, ("user", f"{sentence} {beside}"))
+    for user, excerpts in (("bob", []), ("ada", [f"{sentence} {beside}"])):
+        [kept] = memory.get_all(user_id=user)
+        assert kept.metadata["extracted"]["by"] == "learned"
+        told = note(memory, asked, replace(SECOND, user_id=user))
+        assert quoted(told) == excerpts
+        assert told.text.count(sentence.rstrip(".。")) == 1
+
+
 def plan_of(*hits: Hit) -> Recalling:
     turn = Turn("GMV?", Scope("ada"))
     return Recalling(turn, query=Query("GMV?", turn.where), hits=Hits(hits))
@@ -217,6 +241,18 @@ def test_records_come_before_excerpts_that_do_not_clearly_excel_them() -> None:
     near, far, spoken = known("near", 0.7), known("far", 0.4), said("spoken", 0.75)
     assert told_by(plan_of(near, far, spoken), max_context_tokens=1) == ["near"]
     assert told_by(plan_of(far, spoken), max_context_tokens=1) == ["spoken"]
+
+
+def test_a_sentence_is_told_where_its_message_does_not_fit() -> None:
+    spoken = said("I run with Tom. He is faster.", 0.7)
+    kept = known("I run with Tom.", 0.9)
+    metadata = {"extracted": {"by": "learned"}}
+    kept = replace(kept, record=replace(kept.record, ref_id=spoken.record.id, metadata=metadata))
+    for most, told in ((60, [spoken]), (20, [kept])):
+        plan = plan_of(kept, spoken)
+        room = Settings(max_context_tokens=most)
+        view = ports(settings=room, count_tokens=lambda text: sum(map(text.count, ("Tom", "faster"))) * 15)
+        assert format_note(plan, view.read_store()).hits.items == tuple(told)
 
 
 def test_always_keeps_a_third_for_excerpts() -> None:

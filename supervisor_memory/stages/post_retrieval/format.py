@@ -3,7 +3,8 @@
 import hashlib
 import re
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
 from unicodedata import normalize
@@ -15,6 +16,7 @@ from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
+from supervisor_memory.stages.pre_insert.extract import EXTRACTED
 from supervisor_memory.stages.retrieval.guidelines import TOLD
 
 FENCE = "memory"
@@ -36,6 +38,7 @@ _SAID = {"en": "said", "zh": "原话"}
 _SESSION = {"en": "session", "zh": "会话"}
 _UNSETTLED = {"en": "(rests on {}, which has changed since)", "zh": "（依据的{}此后已变更）"}
 _EARLIER = {"en": "earlier", "zh": "此前"}
+_END = ".。!！"
 _NOT_IN_WHO = str.maketrans("[]·", "()-")  # they frame the entry
 _FORGED = re.compile(r"[\[［](?=\d{4}-\d\d-\d\d\s*[·•∙⋅・‧])")  # as a line of a note begins
 _TAG = re.compile(r"<(?=\s*[/!?|]|[a-zA-Z])")
@@ -79,12 +82,14 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     room = _Room(tongue, view)
     standing = [hit for hit in hits if "standing" in hit.parts]
     joined = [hit for hit in hits if hit.found == FOUND_AS]
-    answers = _by_worth(
-        hit
-        for hit in hits
-        if hit.found not in (TOLD, FOUND_AS)
-        and ("standing" not in hit.parts or hit.parts.get("relevance", 0.0) >= settings.min_score)
-    )
+    answers = [
+        *_by_worth(
+            hit
+            for hit in hits
+            if hit.found not in (TOLD, FOUND_AS)
+            and ("standing" not in hit.parts or hit.parts.get("relevance", 0.0) >= settings.min_score)
+        )
+    ]
     guided = sorted((h for h in hits if h.found == TOLD), key=lambda h: -h.parts.get("relevance", 0.0))
     room.take((hit for hit in standing if hit.record.metadata.get("pinned") is True), share=1.0)
     room.take(standing, share=_FOR_STANDING)
@@ -92,7 +97,9 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     if settings.recall_said == "always":
         room.take((hit for hit in answers if hit.excerpt is not None), share=_FOR_SAID)
     room.take(joined, share=_FOR_JOINED)
-    room.take(answers, share=1.0)
+    quoted = _quoted(answers)
+    room.take((hit for hit in answers if hit.record.id not in quoted), share=1.0)
+    room.take((hit for hit in answers if room.chosen.isdisjoint(quoted.get(hit.record.id, ()))), share=1.0)
     room.take(joined, share=1.0)
     room.take(standing, share=1.0)
     told = [hit for hit in hits if hit.record.id in room.chosen]
@@ -148,15 +155,50 @@ class _Room:
         return told
 
 
-def _by_worth(hits: Iterable[Hit]) -> Sequence[Hit]:
-    """The hits by score, behind the records that an excerpt does not clearly excel."""
-    every = list(hits)
-    best = max((hit.parts.get("fused", 0.0) for hit in every if hit.excerpt is not None), default=0.0)
+def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
+    """What the reader needs anyway, then records and excerpts, each by their scores.
 
-    def is_known(hit: Hit) -> bool:
-        return hit.excerpt is None and (is_sure(hit) or hit.parts.get("fused", 0.0) >= NEARLY_EQUAL * best)
+    Scores are scaled within a search, so that the best of either looks as good; relevance is not. So of the
+    first that are left of either the record comes next, unless the excerpt is clearly more relevant.
+    """
+    every = sorted(hits, key=lambda hit: -hit.score)
+    known = deque(hit for hit in every if hit.excerpt is None and not is_sure(hit))
+    said = deque(hit for hit in every if hit.excerpt is not None)
+    yield from (hit for hit in every if hit.excerpt is None and is_sure(hit))
+    while known and said:
+        is_known = _relevance(known[0]) >= NEARLY_EQUAL * _relevance(said[0])
+        yield (known if is_known else said).popleft()
+    yield from (*known, *said)
 
-    return sorted(every, key=lambda hit: (not is_known(hit), -hit.score))
+
+def _relevance(hit: Hit) -> float:
+    return hit.parts.get("relevance", 0.0)
+
+
+def is_told_by(hit: Hit, text: str) -> bool:
+    """Whether a record is no more than a sentence of a text, so that the text may tell it with what was said
+    beside it: no preference, no definition, nothing that a rule or a person has put into words."""
+    read = hit.record.metadata.get(EXTRACTED)
+    is_a_sentence = isinstance(read, Mapping) and read.get("by") == "learned" and not hit.record.unsettled
+    if not is_a_sentence or hit.excerpt is not None or is_sure(hit):
+        return False
+    return _one_line(hit.record.content).rstrip(_END) in _one_line(text)
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _quoted(hits: Sequence[Hit]) -> Mapping[str, Set[str]]:
+    """Record id → the messages whose excerpts tell it."""
+    excerpts = {hit.record.id: hit.excerpt for hit in hits if hit.excerpt is not None}
+    found = {
+        hit.record.id: {
+            id_ for id_ in hit.record.present_ref_ids if id_ in excerpts and is_told_by(hit, excerpts[id_])
+        }
+        for hit in hits
+    }
+    return {record: messages for record, messages in found.items() if messages}
 
 
 def strip_notes(text: str) -> str:

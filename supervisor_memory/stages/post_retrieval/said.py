@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -10,6 +11,7 @@ from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Hits, Query, Record
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.stages.post_retrieval.format import is_told_by
 from supervisor_memory.stages.post_retrieval.rank import (
     ANSWERS,
     answers,
@@ -125,6 +127,8 @@ def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
 def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: ReadStore) -> dict[str, Hit]:
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
+    A message that says more than a record of it that is only a sentence is quoted with that sentence.
+
     Args:
         records: What the note tells anyway.
     """
@@ -136,14 +140,22 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     excerpts: dict[str, Hit] = {}
     left = most = view.settings.max_context_tokens
     for hit in said.hits:
-        same = " ".join(known.get(id_, "") for id_ in became.read_as.get(hit.record.id, ()))
+        read = [each for each in records if each.record.id in became.read_as.get(hit.record.id, ())]
         others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
-        text = _excerpt(hit.record, same, others, frozenset(question.terms), view) if left > spare else ""
+        excerpt = partial(_excerpt, hit.record, told=others, asked=frozenset(question.terms), view=view)
+        text = excerpt(known=_texts(read)) if left > spare else ""
+        firm = [each for each in read if not is_told_by(each, hit.record.content)]
+        if text and len(firm) < len(read):
+            text = excerpt(known=_texts(firm))
         if text and may_be_told(hit.record, text):
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
             left -= view.count_tokens(text)
     return excerpts
+
+
+def _texts(hits: Sequence[Hit]) -> str:
+    return " ".join(hit.record.content for hit in hits)
 
 
 def is_heard(message: Record, agent_id: str | None) -> bool:
