@@ -201,7 +201,7 @@ def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorM
             "Its crossword of the ferry is the best.",
             "On which days does the harbour gazette come?",
         ),
-        ("我表姐的生日是1月17号。", "轮渡每天晚上九点从码头开出。", "我表姐的生日是几号？"),
+        ("合唱团的排练时间是周五晚上七点。", "轮渡每天晚上九点从码头开出。", "合唱团的排练时间是几点？"),
     ],
 )
 def test_a_sentence_that_was_kept_gives_way_to_the_message_that_says_more(
