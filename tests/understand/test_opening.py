@@ -101,3 +101,25 @@ def test_a_word_is_not_cut_by_a_character_that_says_nothing_by_itself() -> None:
 def test_a_question_of_its_own_goes_on_with_nothing_that_no_session_is_about(text: str) -> None:
     found = opening(text)
     assert found is None or found.topic
+
+
+@pytest.mark.parametrize(
+    ("text", "is_new"),
+    [
+        ("回到厨房翻新的事", False),
+        ("继续更新任务", False),
+        ("创新项目还剩什么", False),
+        ("新项目还剩什么没做？", False),
+        ("接着聊那个新项目", False),
+        ("接下来有个新任务：写首诗", True),
+        ("换新话题", True),
+        ("新话题：圆周率是多少", True),
+        ("Let's go on with the renewal of the lease", False),
+        ("Back to the new project", False),
+        ("New topic: how far is the moon?", True),
+    ],
+)
+def test_a_new_topic_is_announced_and_new_as_a_part_of_a_word_announces_none(
+    text: str, *, is_new: bool
+) -> None:
+    assert (opening(text) is None) is is_new
