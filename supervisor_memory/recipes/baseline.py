@@ -3,7 +3,8 @@
 Paper: none; it is the short-term memory that published comparisons measure against.
 Code: intellistream/SAGE@18ab7a0, short_term_memory: a queue of 5 without vectors.
 Follows: the code.
-Differs: a turn that wants fewer gets fewer; what left the queue stays in the store.
+Differs: a turn that wants fewer gets fewer; what left the queue stays in the store. The same words written
+again do not enter the queue again: they keep their place. The newest is told first; the code has no order.
 Without a model: the same.
 """
 

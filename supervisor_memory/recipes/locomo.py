@@ -5,8 +5,9 @@ Code: snap-research/locomo@3eb6f2c, task_eval/get_facts.py (--use-date) and scri
 Follows: the code: an observation is embedded as "date. observation", and the k nearest are told; a dialog or
 a summary may be the unit instead.
 Differs: the embedder is the memory's, not dragon. An observation is what is read from a message, or a text
-that is given as it is; a summary tells a day, not a session. Reflections are left out: they are made for
-writing dialogues, not for answering.
+that is given as it is; a summary tells a day, not a session. A note has the day before each text, in its own
+form, without the hour. Reflections, and what a speaker is shown of both in a dialogue, are left out: they are
+made for writing dialogues, not for answering.
 Without a model: observations are read by rules, a day's summary is made of the first sentences.
 """
 

@@ -6,8 +6,11 @@ Follows: the paper: facts are extracted, each is compared with the nearest, and 
 and NOOP is done. Search is by meaning alone.
 Differs: a record that UPDATE or DELETE changes keeps its earlier versions. In a turn nobody waits for the
 model: rules decide, and it is asked of what waits in the queue, of extraction and operation in one call. A
-fact that is written or added is decided on alone. An answer of the model that is none of the four leaves it
-to the rules.
+fact that is written or added is decided on alone, beside notes of its own kind: the nearest of the ten that
+words and meaning find. ADD keeps the fact's own words. An answer of the model that is none of the four leaves
+it to the rules; the code then does nothing. By the rules what contradicts a note takes its place, where the
+code takes the note away and adds nothing; "I love plum cake" beside "I like plum cake" is a fact of its own
+to them where no vectors say that it is the same.
 Without a model: facts are read and compared by the rules of the default recipe.
 """
 
@@ -37,7 +40,7 @@ class Constants:
     """The published constants."""
 
     neighbours: int = constant(
-        5, "main.py: search(…, limit=5) for each fact; the paper has 10", least=1, most=20
+        5, "main.py: search(…, limit=5) for each fact; the paper has 10", least=1, most=10
     )
 
 
@@ -47,7 +50,11 @@ def by_operation(neighbours: int) -> Judge:
     def judged(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
         if not view.has_model or candidate.event is not None or candidate.target is not None:
             return by_model(candidate, rivals, view)
-        near = [rival.record for rival in rivals][:neighbours]
+        # By words and meaning they were found; the published code has the nearest by meaning alone.
+        nearest = sorted(
+            rivals, key=lambda rival: -1.0 if rival.cosine is None else rival.cosine, reverse=True
+        )
+        near = [rival.record for rival in nearest[:neighbours]]
         if not near:
             return Add()
         notes = "\n".join(f"{n}. {record.content[:_LONGEST]}" for n, record in enumerate(near, start=1))

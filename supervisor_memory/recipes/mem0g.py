@@ -6,7 +6,8 @@ Follows: the code: a model tells the triples of a text; of those at the nodes th
 hundred at most, the five that BM25 puts first are told. The facts are `mem0`'s.
 Differs: a triple is kept with the record it was read from, and goes with it, so that no model is asked which
 relations no longer hold. A name is a node's where they share their words (from .7 on; the code compares
-vectors), and is found in the question by rule. The record is told, not the triple alone.
+vectors), and is found in the question by rule; a record is found by it only where its own text names it, too.
+BM25 counts the words of a relation one by one. The record is told, not the triple alone.
 Without a model: there are no triples, and it is `mem0`.
 """
 

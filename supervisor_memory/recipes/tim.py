@@ -5,7 +5,8 @@ Code: none was published; intellistream/SAGE@be8d28cf, locomo_tim_pipeline.yaml,
 Follows: the paper: a vector's group is argmax([xR; −xR]); of the question's group the most similar are told,
 and a new thought is inserted, forgets another or is merged.
 Differs: a thought is what is read from a message, in its own words, not a triple that a model words. What a
-new one changes is sought in the whole store, not in its group alone. The paper names neither the number of
+new one changes is sought in the whole store, not in its group alone; to the rules two texts whose vectors lie
+as close as those of two wordings are one thought, whatever they say. The paper names neither the number of
 groups nor of what is told. SAGE takes MinHash of letters, ten tables.
 Without a model: thoughts are read, merged and taken back by the rules of the default recipe.
 """
@@ -43,7 +44,7 @@ def tim(c: Constants) -> Recipe:
     return replace(
         reranked(PLAIN, weigh("tim", by_meaning), first(c.top_k)),
         pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
-        retrieval=(search_groups(c.tables, c.groups), *PLAIN.retrieval[1:]),
+        retrieval=(search_groups(c.tables, c.groups, c.top_k), *PLAIN.retrieval[1:]),
         pre_insert=(*PLAIN.pre_insert, keep_groups(c.tables, c.groups)),
     )
 

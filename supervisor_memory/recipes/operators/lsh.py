@@ -12,9 +12,11 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.retrieval.search import search_store
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
     from supervisor_memory.model.records import Vector
 
-_NEAREST, _CANDIDATES = 60, 10
+_NEAREST = 60
 
 
 def group_of(vector: "Vector", seed: str, *, groups: int) -> int:
@@ -26,10 +28,14 @@ def group_of(vector: "Vector", seed: str, *, groups: int) -> int:
 
     Source: Andoni et al., "Practical and Optimal LSH for Angular Distance", 2015, as TiM uses it.
     """
-    number = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest(), "big")
-    planes = np.random.default_rng(number).standard_normal((len(vector), groups // 2))
-    turned = np.asarray(vector, dtype=np.float64) @ planes
+    turned = np.asarray(vector, dtype=np.float64) @ planes_of(seed, len(vector), groups)
     return int(np.argmax(np.concatenate([turned, -turned])))
+
+
+def planes_of(seed: str, dimensions: int, groups: int) -> "npt.NDArray[np.float64]":
+    """The random R of a seed: a row for each dimension of a vector, a column for each pair of groups."""
+    number = int.from_bytes(blake2b(seed.encode(), digest_size=8).digest(), "big")
+    return np.random.default_rng(number).standard_normal((dimensions, groups // 2))
 
 
 def _groups(vector: "Vector", embedder: str, tables: int, groups: int) -> dict[str, str]:
@@ -71,8 +77,8 @@ def _grouped(record: Record, vector: "Vector | None", embedder: str, groups: dic
     return replace(record, vector=vector, embedder=embedder, metadata={**record.metadata, **groups})
 
 
-def search_groups(tables: int, groups: int) -> Reading:
-    """An operator that searches the groups of the question alone, one search a table.
+def search_groups(tables: int, groups: int, most: int = 10) -> Reading:
+    """An operator that searches the groups of the question alone, for the `most` nearest in each table.
 
     Where there is no vector it searches all, and says so.
     """
@@ -88,9 +94,9 @@ def search_groups(tables: int, groups: int) -> Reading:
         near = view.search(replace(query, parts=()), limit=_NEAREST)
         for key, group in mine.items():
             held = [hit for hit in near if hit.record.metadata.get(key) == group]
-            if len(held) < _CANDIDATES and len(near) >= _NEAREST:
+            if len(held) < most and len(near) >= _NEAREST:
                 where = replace(query.where, metadata=(*(query.where.metadata or ()), Wanted.of(key, group)))
-                held = [*view.search(replace(query, where=where, parts=()), limit=_CANDIDATES)]
+                held = [*view.search(replace(query, where=where, parts=()), limit=most)]
             best |= {hit.record.id: hit for hit in held}
         return replace(plan, hits=replace(near, items=tuple(best.values()), notes=plan.hits.notes))
 
