@@ -184,6 +184,12 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
     assert len(excerpt) < 800
 
 
+def test_what_was_said_in_the_same_words_twice_is_quoted_once(memory: SupervisorMemory) -> None:
+    for session in ("s1", "s3", "s4"):
+        say(memory, ("user", "Did the export to Rotterdam slip?"), scope=Scope("ada", session_id=session))
+    assert quoted(note(memory)) == ["Did the export to Rotterdam slip?"]
+
+
 def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:
     first, then = "Rotterdam had our export by rail.", "The export to Rotterdam went out late."
     say(memory, ("user", first), ("user", then))

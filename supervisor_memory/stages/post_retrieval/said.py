@@ -9,7 +9,15 @@ from typing import TypeAlias
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Hits, Query, Record
+from supervisor_memory.model.records import (
+    SESSION_FAMILY,
+    Filter,
+    Hit,
+    Hits,
+    Query,
+    Record,
+    content_hash,
+)
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
 from supervisor_memory.stages.post_retrieval.rank import (
@@ -127,7 +135,8 @@ def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
 def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: ReadStore) -> dict[str, Hit]:
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
-    A message that says more than a record of it that is only a sentence is quoted with that sentence.
+    A message that says more than a record of it that is only a sentence is quoted with that sentence. What
+    was asked in the same words before tells nothing, and what was said in the same words twice is told once.
 
     Args:
         records: What the note tells anyway.
@@ -138,6 +147,7 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     texts = [*known.values(), *([] if asks_for_a_reply(question.text) else own)]
     told = [words for text in texts for words in _told_in(text)] if len(own) < len(said.hits) else []
     excerpts: dict[str, Hit] = {}
+    wordings = {content_hash(question.text)}
     left = most = view.settings.max_context_tokens
     for hit in said.hits:
         read = [each for each in records if each.record.id in became.read_as.get(hit.record.id, ())]
@@ -147,7 +157,9 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
         firm = [each for each in read if not is_told_by(each, hit.record.content)]
         if text and len(firm) < len(read):
             text = excerpt(known=_texts(firm))
-        if text and may_be_told(hit.record, text):
+        wording = content_hash(text)
+        if text and wording not in wordings and may_be_told(hit.record, text):
+            wordings.add(wording)
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
             left -= view.count_tokens(text)
