@@ -243,10 +243,10 @@ class _Digesting:
         lines: Sequence[Line] = before
         for start in range(0, len(messages), _TOGETHER):
             some = messages[start : start + _TOGETHER]
-            untold = what_became(some, view).untold
-            heard = said_of(each for each in some if each.id not in untold)
+            became = what_became(some, view)
+            heard = said_of(each for each in some if each.id not in became.untold - became.outdated.keys())
             said += heard
-            lines = digest(heard, lines)
+            lines = [each for each in digest(heard, lines) if became.may_hold(each.message_id, each.text)]
         if not lines:
             return lines
         lines = _by_model(said, before, lines, view) or lines

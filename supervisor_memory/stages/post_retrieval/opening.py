@@ -380,8 +380,12 @@ def _tellable(lines: Sequence[Line], agent_id: str | None, view: ReadStore) -> S
     kept = [
         each for each in still_true(lines, messages, view) if is_heard(messages[each.message_id], agent_id)
     ]
-    told = [Hit(messages[each.message_id], excerpt=each.text) for each in kept]
-    hidden = [each for id_, each in messages.items() if id_ not in {line.message_id for line in kept}]
+    by_message: defaultdict[str, list[str]] = defaultdict(list)
+    for line in kept:
+        by_message[line.message_id].append(line.text)
+    told = [Hit(messages[id_], excerpt=" ".join(texts)) for id_, texts in by_message.items()]
+    lost = {line.message_id for line in lines if line not in kept}
+    hidden = [each for id_, each in messages.items() if id_ in lost]
     gone = set(said_again(told, hidden, view, answers_deleted=bool(hidden)))
     return [each for each in kept if each.message_id not in gone]
 
@@ -399,6 +403,7 @@ def messages_of(lines: Sequence[Line], view: ReadStore) -> Mapping[str, Record]:
 
 def still_true(lines: Sequence[Line], messages: Mapping[str, Record], view: ReadStore) -> list[Line]:
     """The lines whose message is there and was not replaced, retracted, refused or set aside since."""
-    untold = what_became([*messages.values()], view).untold
-    held = [each for each in lines if each.message_id in messages and each.message_id not in untold]
-    return [each for each in held if may_be_told(messages[each.message_id], each.text, requests=True)]
+    became = what_became([*messages.values()], view)
+    held = [each for each in lines if each.message_id in messages]
+    true = [each for each in held if became.may_hold(each.message_id, each.text)]
+    return [each for each in true if may_be_told(messages[each.message_id], each.text, requests=True)]

@@ -31,10 +31,25 @@ _MISSING = 0.2  # of the terms
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """The ids of messages to leave out, and message id → the ids of visible records that say the same."""
+    """What became of messages.
+
+    Args:
+        untold: The ids of those to leave out.
+        read_as: Message id → the ids of visible records that say the same.
+        outdated: Message id → the terms that hold no more, of those to leave out only for a statement that
+            another took the place of. What has none of them is about something else.
+    """
 
     untold: frozenset[str] = frozenset()
     read_as: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    outdated: Mapping[str, frozenset[str]] = field(default_factory=dict)
+
+    def may_hold(self, message_id: str, text: str) -> bool:
+        """Whether a part of a message, or of the reply to it, may be told beside what took its place."""
+        if message_id not in self.untold:
+            return True
+        gone = self.outdated.get(message_id)
+        return gone is not None and gone.isdisjoint(terms(text))
 
 
 def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
@@ -50,14 +65,35 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     users = {message.user_id for message in messages}
     user_id = messages[0].user_id if len(users) == 1 else None
     where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
-    untold: set[str] = set()
+    contents = {message.id: message.content for message in messages}
+    whole: set[str] = set()
+    outdated: defaultdict[str, set[str]] = defaultdict(set)
     read_as: defaultdict[str, set[str]] = defaultdict(set)
     for record in view.list(where, limit=_ALL):
-        untold.update(record.ref_ids if hides(record) else record.former_ref_ids)
+        whole.update(record.ref_ids if hides(record) else ())
+        for message in asked.intersection(record.former_ref_ids):
+            gone = _outdated(contents[message], record.content)
+            outdated[message] |= gone
+            whole.update(() if gone else (message,))
         for message in record.present_ref_ids if record.is_visible(view.now) else ():
             read_as[message].add(record.id)
     told = {message: frozenset(ids) for message, ids in read_as.items() if message in asked}
-    return Became(asked & untold, told)
+    partly = {message: frozenset(gone) for message, gone in outdated.items() if message not in whole}
+    return Became(asked & (whole | outdated.keys()), told, partly)
+
+
+@lru_cache(maxsize=1_024)
+def _outdated(text: str, later: str) -> frozenset[str]:
+    """The terms of the sentence that a later statement took the place of, without those that it has too.
+
+    All of them where it has them all, as with a "not" more. Empty where no sentence of the text is near it.
+    """
+    held = frozenset(terms(later))
+    every = [frozenset(terms(each)) for each in sentences(text[:_MOST_READ])]
+    words = max(every, key=lambda each: len(each & held), default=frozenset[str]())
+    if len(words & held) < max(_LEAST_SHARED, min(len(words), len(held)) / 2):
+        return frozenset()
+    return words - held or words
 
 
 def said_again(
@@ -73,16 +109,25 @@ def said_again(
         return
     asked = {id_: _answered(hit.record, view) for id_, hit in replies.items()}
     answered = [*chain(*asked.values())]
-    untold = what_became(answered, view).untold
-    if answers_deleted:
-        untold |= {each.id for each in answered if each.status != "active"}
+    became = what_became([*answered, *hidden], view)
+    deleted_ids = {each.id for each in answered if each.status != "active"} if answers_deleted else set()
     of_user = Filter(told[0].record.user_id, families=(SESSION_FAMILY,), statuses=("deleted",))
     deleted = view.list(of_user, limit=_DELETED)
-    every = [*hidden, *deleted, *(message for message in answered if message.id in untold)]
-    stated = [*chain(*(_statements(message.content) for message in every))]
+    gone = became.untold | deleted_ids
+    every = [*hidden, *deleted, *(message for message in answered if message.id in gone)]
+    stated = [
+        text
+        for message in every
+        for text in _statements(message.content)
+        if message.status != "active"
+        or message.id not in became.outdated
+        or not became.may_hold(message.id, text)
+    ]
     for id_, hit in replies.items():
-        held = [frozenset(terms(hit.excerpt or ""))]
-        if any(m.id in untold for m in asked[id_]) or any(repeats(text, held) for text in stated):
+        text = hit.excerpt or ""
+        held = [frozenset(terms(text))]
+        answers_gone = any(m.id in deleted_ids or not became.may_hold(m.id, text) for m in asked[id_])
+        if answers_gone or any(repeats(each, held) for each in stated):
             yield id_
 
 
