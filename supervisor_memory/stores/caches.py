@@ -19,5 +19,6 @@ def forget_texts() -> None:
     loaded = [sys.modules[name] for name in MODULES_THAT_KEEP_TEXTS if name in sys.modules]
     for module in loaded:
         for value in list(vars(module).values()):
-            if isinstance(value, functools._lru_cache_wrapper):
+            # What a module only uses of another is none of its own: the files of words are read once.
+            if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module.__name__:
                 value.cache_clear()

@@ -72,7 +72,7 @@ def test_harm_is_told_and_its_cases_are_shown_side_by_side_with_why() -> None:
     text = "\n".join(report.lines())
     assert "bare (right): The code is X-9." in text
     assert "memory (wrong): Something else." in text
-    assert "My project code is X-1. [match" in text
+    assert "My project code is X-1. [" in text
 
 
 def test_a_graph_that_raises_is_counted_apart_and_ends_its_session() -> None:

@@ -1,6 +1,7 @@
 """A new thread starts where the last ended: what the note of its first turn tells of earlier sessions."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -231,6 +232,68 @@ def test_what_was_deleted_since_is_not_told(memory: SupervisorMemory) -> None:
     told = note(memory, "Where were we?")
     assert "Quote the fields" not in told.text
     assert "dealer import" in told.text
+
+
+@pytest.mark.parametrize(
+    ("rule", "request_", "reply", "later", "asked", "told", "gone"),
+    [
+        (
+            "Delayed means arrival more than 15 minutes late.",
+            "Please plan the picnic at the lake.",
+            "I booked the meadow.",
+            "Delayed means arrival more than 30 minutes late.",
+            "Back to the picnic",
+            ("plan the picnic", "booked the meadow"),
+            "15",
+        ),
+        (
+            "以后默认用表格。",
+            "请安排湖边的野餐。",
+            "我订好了草地。",
+            "以后默认不用表格。",
+            "回到野餐",
+            ("湖边的野餐", "订好了草地"),
+            "默认用表格",
+        ),
+    ],
+)
+def test_a_statement_that_was_replaced_takes_its_own_line_and_no_other(  # noqa: PLR0917
+    rule: str, request_: str, reply: str, later: str, asked: str, told: tuple[str, ...], gone: str
+) -> None:
+    with opened() as memory:
+        add = partial(memory.add, user_id="ada")
+        add([("user", f"{rule} {request_}"), ("assistant", reply)], session_id="s1")
+        memory.flush()
+        assert gone in note(memory, asked).text
+        add([("user", later)], session_id="s2")
+        memory.flush()
+        text = note(memory, asked).text
+    assert all(each in text for each in told)
+    assert gone not in text
+
+
+def test_a_reply_that_repeats_what_was_replaced_goes_with_it() -> None:
+    with opened() as memory:
+        first = "Delayed means arrival more than 15 minutes late. Please plan the picnic at the lake."
+        reply = "Noted, from 15 minutes on. I booked the meadow."
+        memory.add([("user", first), ("assistant", reply)], user_id="ada", session_id="s1")
+        later = "Delayed means arrival more than 30 minutes late."
+        memory.add([("user", later)], user_id="ada", session_id="s2")
+        memory.flush()
+        text = note(memory, "Back to the picnic").text
+    assert "plan the picnic" in text
+    assert "15" not in text
+
+
+def test_of_a_message_whose_replaced_statement_is_not_found_nothing_is_told() -> None:
+    with opened() as memory:
+        first = "My name is Bob. Bob wants a picnic at the lake. Please plan the picnic."
+        memory.add([("user", first)], user_id="ada", session_id="s1")
+        memory.add([("user", "My name is Robert.")], user_id="ada", session_id="s2")
+        memory.flush()
+        told = note(memory, "Where were we?").text
+    assert "Bob" not in told
+    assert "picnic" not in told
 
 
 def test_a_reply_that_repeats_what_was_deleted_since_is_not_told() -> None:

@@ -123,7 +123,7 @@ def test_what_is_said_and_done_in_a_turn_is_asked_about_in_one_call() -> None:
         assert len(model.calls) == 1
         assert "tool run_sql: run_sql(sql=" in model.prompts[0]
         assert "analyst: North sold the most." in model.prompts[0]
-        by_content = {record.content: record for record in kept(memory)}
+        by_content = {record.content.rstrip("."): record for record in kept(memory)}
         assert by_content["the depot was in Kiel"].source.source_class == "user"
         traces = by_content["revenue of the north was 31"]
         assert (traces.source.source_class, traces.family) == ("tool", "analyst_memories")
