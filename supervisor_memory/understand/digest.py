@@ -8,11 +8,13 @@ put off, promised at the end, or asked and not answered is open, until somebody 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
 from itertools import chain
+from math import inf
 from typing import Final, Literal, TypeAlias, get_args
 
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
-from supervisor_memory.understand.questions import opening
+from supervisor_memory.understand.finished import closes, is_finished, tells_an_end
+from supervisor_memory.understand.questions import named_terms, opening
 from supervisor_memory.understand.rejection import gives_orders
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
@@ -42,6 +44,7 @@ _MOST_READ, _MOST_SENTENCES, _LONGEST = 12_000, 30, 300
 _LEAST_TERMS = 2
 _STILL_PROMISED = 4  # messages after which a promise counts as kept
 _ALIKE = 0.5
+_NEAR = 2  # messages back to what "it is done" tells of
 _DECIDING = frozenset(("decision", "definition", "correction", "house-rule"))
 
 
@@ -124,7 +127,11 @@ def together(digests: Iterable[Sequence[Line]]) -> tuple[Line, ...]:
         for line in lines:
             each = _Sentence(line, frozenset(terms(line.text)), place)
             found = [
-                *(_without_what_is_over(found, _Over(each.terms)) if line.section == "done" else found),
+                *(
+                    _without_what_is_over(found, _Over(line.text))
+                    if line.section in ("done", "next")
+                    else found
+                ),
                 each,
             ]
     return tuple(each.line for each in _capped(_once(found)))
@@ -143,9 +150,13 @@ def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Over:
-    """Something is over: all that was open, or what shares words with a sentence."""
+    """Something is over: all that was open, or what a sentence tells as done.
 
-    terms: frozenset[str] = frozenset()
+    Of what it does not name it may tell what was said since this place.
+    """
+
+    text: str = ""
+    since: float = inf
 
 
 def _read(
@@ -172,6 +183,7 @@ def _read(
         if section is None:
             yield _Over()
             continue
+        yield _Over(text, place - _NEAR)
         if section == "next" and len(held) < _LEAST_TERMS and earlier is not None:
             yield from _put_off(earlier, place - 1)  # "Fine, tomorrow."
             continue
@@ -179,8 +191,6 @@ def _read(
             yield from _taken_up(reply, place + 1)  # "The second one."
             continue
         if len(held) >= _LEAST_TERMS or any(map(str.isdigit, text)):
-            if section == "done":
-                yield _Over(held)
             yield _Sentence(Line(section, message.id, text), held, place, is_promise)
 
 
@@ -194,7 +204,11 @@ def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tu
     judged = judge(text)
     if judged.does == "asks" or hidden.endswith("?"):
         return ("next" if answer is None else "asked"), False
-    if _CUES["closed"].search(hidden) and not _is_pending(hidden):
+    names = named_terms(_CUES["closed"].sub(" ", hidden))
+    if names and is_finished(text) and judged.reason not in _DECIDING and not _is_pending(hidden):
+        return "done", False
+    is_unsure = bool(names) and _CUES["unfinished"].search(hidden) is not None
+    if _CUES["closed"].search(hidden) and not is_unsure and not _is_pending(hidden):
         return None, False
     if judged.kind == "user-profile" and judged.reason not in _DECIDING:
         return "preferences", False
@@ -205,7 +219,7 @@ def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tu
     is_promised = bool(spoken) and _CUES["promised"].search(hidden) and not _CUES["chosen"].search(hidden)
     if spoken and not is_promised and (_CUES["chosen"].search(hidden) or _takes_up(answer, text, spoken)):
         return "decided", False
-    if answer is None or (spoken and _is_pending(hidden)):
+    if answer is None or ((spoken or _CUES["still"].search(hidden)) and _is_pending(hidden)):
         return "next", False
     if is_promised and _takes_up(answer, text, spoken):
         return "next", True
@@ -224,7 +238,7 @@ def _of_reply(hidden: str) -> tuple[Section | None, bool]:
         return "next", True
     if _CUES["closed"].search(hidden):
         return ("done" if len(terms(hidden)) > _LEAST_TERMS else None), False
-    return ("done" if _CUES["did"].search(hidden) else "learned"), False
+    return ("done" if _CUES["did"].search(hidden) or is_finished(hidden) else "learned"), False
 
 
 def _asks_what_is_next(message: Said) -> bool:
@@ -272,14 +286,18 @@ def _sentences(message: Said) -> list[str]:
 
 
 def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence]:
-    """What was found, without what is open no more."""
+    """What was found, without what is open no more.
 
-    def stays(each: _Sentence) -> bool:
-        if each.line.section != "next":
-            return True
-        return bool(over.terms) and len(each.terms & over.terms) < _ALIKE * len(each.terms)
-
-    return [each for each in found if stays(each)]
+    A sentence that names nothing tells of what was left open last, shortly before.
+    """
+    if over.text and not tells_an_end(over.text):
+        return found
+    left = [each for each in found if each.line.section == "next"]
+    ended = [each for each in left if not over.text or closes(over.text, each.line.text)]
+    near = [each for each in left if over.since <= each.place and not each.line.text.endswith(("?", "？"))]
+    if not ended and near and closes(over.text, near[-1].line.text) is None:
+        ended = near[-1:]
+    return [each for each in found if each not in ended]
 
 
 def _once(found: Iterable[_Sentence]) -> Iterator[_Sentence]:

@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from supervisor_memory.understand.digest import Line, Said, Section, also, digest, is_open, phrased
+from supervisor_memory.understand.digest import Line, Said, Section, also, digest, is_open, phrased, together
 
 TURNS = (
     (
@@ -180,3 +180,61 @@ def test_what_a_user_says_to_do_is_open_if_the_reply_takes_it_up(reply: str, sec
     ]
     [line] = [each for each in digest(said) if each.message_id == "3"]
     assert line.section == section
+
+
+@pytest.mark.parametrize(
+    ("left", "said", "is_closed"),
+    [
+        ("The permit is still pending.", "The permit has been granted.", True),
+        ("The permit is still pending.", "The permit is no longer pending.", True),
+        ("I still need your logo.", "Here is the logo.", True),
+        ("The venue still needs to be booked.", "I booked the venue yesterday.", True),
+        ("I still have to call the plumber.", "I have called the plumber.", True),
+        ("The cake is still pending.", "I ordered it.", True),
+        ("The cake is still pending.", "The cake is done, but the tent is still missing.", True),
+        ("The cake is still pending.", "The tent has arrived.", False),
+        ("The cake is still pending.", "The cake stand has arrived.", False),
+        ("The cake is still pending.", "The cake is almost done.", False),
+        ("The cake is still pending.", "The cake has been delayed.", False),
+        ("The cake is still pending.", "We will have ordered the cake by then.", False),
+        ("The invoice from Karl is still missing.", "The invoice from Berta has arrived.", False),
+        ("The venue still needs to be booked.", "The tent is booked.", False),
+        ("许可证还没批下来。", "许可证批下来了。", True),
+        ("许可证还没批下来。", "批下来了。", True),
+        ("蛋糕还没订。", "已经订了。", True),
+        ("蛋糕还没订。", "我把蛋糕订了。", True),
+        ("还缺发票。", "发票到了。", True),
+        ("测试还没做。", "做完了。", True),
+        ("蛋糕还没订。", "帐篷订好了。", False),
+        ("蛋糕还没订。", "蛋糕架订好了。", False),
+        ("蛋糕还没订。", "蛋糕快订好了。", False),
+        ("蛋糕还没付款。", "蛋糕订好了。", False),
+        ("合同还没签。", "合同丢了。", False),
+    ],
+)
+def test_what_is_told_as_done_closes_what_was_open_of_the_same_thing(
+    left: str, said: str, *, is_closed: bool
+) -> None:
+    turns = [Said("1", "Plan the party.", is_users=True), Said("2", "What first?", is_users=False)]
+    turns += [Said("3", left, is_users=True), Said("4", "Noted.", is_users=False)]
+    assert left in told(digest(turns), "next")
+    assert (left not in told(digest([*turns, Said("5", said, is_users=True)]), "next")) is is_closed
+
+
+@pytest.mark.parametrize(
+    ("left", "done", "more"),
+    [
+        ("The cake is still pending.", "The cake is done.", "The tent is still missing."),
+        ("蛋糕还没订。", "蛋糕订好了。", "帐篷还没到。"),
+    ],
+)
+def test_what_a_later_session_tells_as_done_is_open_no_more_and_the_rest_is(
+    left: str, done: str, more: str
+) -> None:
+    first, later = (
+        digest([Said("1", left, is_users=True)]),
+        digest([Said("2", f"{done} {more}", is_users=True)]),
+    )
+    assert left in told(first, "next")
+    assert told(together([first, later]), "next") == more
+    assert told(together([first, later]), "done") == done

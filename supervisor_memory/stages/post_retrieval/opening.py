@@ -27,6 +27,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.stores.sessions import SUBJECT, UNTIL, heard_by
 from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased
+from supervisor_memory.understand.finished import closes
 from supervisor_memory.understand.questions import Opening, Wish, named_terms, opening, restarts
 
 DIGEST: Final = "digest"
@@ -206,15 +207,13 @@ def _without_what_was_done(session: _Session, sessions: Sequence[_Session]) -> _
     if not is_open(session.lines):
         return session
     later = chain.from_iterable(each.lines for each in sessions if each.at > session.at)
-    done = [frozenset(terms(line.text)) for line in later if line.section == "done"]
-    kept = (line for line in session.lines if line.section != "next" or not _is_among(line.text, done))
+    done = [line.text for line in later if line.section in ("done", "next")]
+    kept = (
+        line
+        for line in session.lines
+        if line.section != "next" or not any(closes(each, line.text) for each in done)
+    )
     return replace(session, lines=tuple(kept)) if done else session
-
-
-def _is_among(text: str, told: Iterable[frozenset[str]]) -> bool:
-    """Whether a sentence has all that another one names."""
-    names = frozenset(named_terms(text))
-    return bool(names) and any(names <= each for each in told)
 
 
 def _about_the_topic(
