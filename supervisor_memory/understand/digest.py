@@ -254,7 +254,7 @@ def _is_pending(hidden: str) -> bool:
 
 
 def _takes_up(answer: str | None, text: str, spoken: Set[str]) -> bool:
-    """Whether a reply takes up what the user said: it repeats most, or says so of what was spoken of."""
+    """Whether a reply takes up a user's sentence: it repeats most, or agrees about things spoken of."""
     held = frozenset(terms(text))
     repeated = len(held & frozenset(terms(answer or "")))
     is_taken = _CUES["taken"].search(answer or "") is not None and bool(held & spoken)
@@ -277,7 +277,7 @@ def _taken_up(reply: Said | None, place: int) -> Iterator[_Sentence]:
 
 
 def _sentences(message: Said) -> list[str]:
-    """The sentences of a message that may be read: of a long one the first and the last."""
+    """The sentences to read in a message: if it is long, the first and the last."""
     text = message.text[:_MOST_READ]
     every = [*sentences(without_pasted(text) if message.is_users else text)]
     half = _MOST_SENTENCES // 2

@@ -78,7 +78,7 @@ def _named(text: str) -> list[list[str]]:
 
 
 def _open_clause(left: str) -> str:
-    """The clause of an open sentence that tells it to be open, without what is to be done to the thing."""
+    """The clause by which a sentence is open, without the work still to do."""
     hidden = masked(normal(left))
     parts = [each for each in _CUES["clause_ends"].split(hidden) if each.strip()]
     clause = next((each for each in parts if _CUES["pending"].search(each)), hidden)
@@ -86,7 +86,7 @@ def _open_clause(left: str) -> str:
 
 
 def _ends_name(word: str, text: str) -> bool:
-    """Whether a word ends the name of a thing, so that it is not "the cake" of "the cake stand"."""
+    """Whether a word ends a name, as "cake" does not in "the cake stand"."""
     words = re.findall(r"[\w'-]+|[^\w\s]", text.casefold())
     for each, after in zip(words, [*words[1:], "."], strict=True):
         if word in terms(each) and (
