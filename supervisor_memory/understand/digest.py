@@ -238,7 +238,8 @@ def _of_reply(hidden: str) -> tuple[Section | None, bool]:
         return "next", True
     if _CUES["closed"].search(hidden):
         return ("done" if len(terms(hidden)) > _LEAST_TERMS else None), False
-    return ("done" if _CUES["did"].search(hidden) or is_finished(hidden) else "learned"), False
+    told = _CUES["acknowledges"].sub("", hidden)
+    return ("done" if _CUES["did"].search(told) or is_finished(told) else "learned"), False
 
 
 def _asks_what_is_next(message: Said) -> bool:

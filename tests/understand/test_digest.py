@@ -238,3 +238,18 @@ def test_what_a_later_session_tells_as_done_is_open_no_more_and_the_rest_is(
     assert left in told(first, "next")
     assert told(together([first, later]), "next") == more
     assert told(together([first, later]), "done") == done
+
+
+@pytest.mark.parametrize(
+    ("reply", "section"),
+    [
+        ("Noted, the launch is on Friday.", "learned"),
+        ("Understood, the move is in May.", "learned"),
+        ("Noted, I moved the launch to Friday.", "done"),
+        ("收到，发布会在周五。", "learned"),
+        ("好的，我把发布会改到周五了。", "done"),
+    ],
+)
+def test_who_takes_note_of_something_has_done_nothing(reply: str, section: Section) -> None:
+    turns = [Said("1", "Find the date of it.", is_users=True), Said("2", reply, is_users=False)]
+    assert reply in told(digest(turns), section)
