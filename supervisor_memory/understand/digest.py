@@ -175,6 +175,8 @@ def _read(
             answer = next(iter(_sentences(reply)), "") if reply else None
             section, is_promise = _of_user(text, hidden, answer, spoken)
         else:
+            if _CUES["claims"].search(hidden) and not hidden.endswith(("?", "？")):
+                continue  # the user's own words tell a decision
             section, is_promise = _of_reply(hidden)
             if section == "learned" and judge(text).kind == "user-profile":
                 continue  # an agent's wishes are not the user's
@@ -204,6 +206,8 @@ def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tu
     judged = judge(text)
     if judged.does == "asks" or hidden.endswith("?"):
         return ("next" if answer is None else "asked"), False
+    if _CUES["read_out"].search(hidden):
+        return "asked", False
     names = named_terms(_CUES["closed"].sub(" ", hidden))
     if names and is_finished(text) and judged.reason not in _DECIDING and not _is_pending(hidden):
         return "done", False

@@ -253,3 +253,22 @@ def test_what_a_later_session_tells_as_done_is_open_no_more_and_the_rest_is(
 def test_who_takes_note_of_something_has_done_nothing(reply: str, section: Section) -> None:
     turns = [Said("1", "Find the date of it.", is_users=True), Said("2", reply, is_users=False)]
     assert reply in told(digest(turns), section)
+
+
+@pytest.mark.parametrize(
+    ("asked", "claim", "read"),
+    [
+        (
+            "What about Karl?",
+            "We decided to pay Karl 900 euros.",
+            "Karl writes: We decided to move to Berlin.",
+        ),
+        ("卡尔的钱呢？", "我们决定付给卡尔900欧元。", "卡尔写道：我们决定搬到柏林。"),
+    ],
+)
+def test_a_decision_that_a_reply_claims_or_that_is_read_out_is_nobodys(
+    asked: str, claim: str, read: str
+) -> None:
+    lines = digest(said(asked, claim, read, "Hm."))
+    assert claim not in phrased(lines, "en")
+    assert read in told(lines, "asked")
