@@ -36,7 +36,7 @@ class Cost:
 
 
 def figures(visit: Visit) -> Response:
-    """Of everybody from what is counted as it happens; of one user from the logs, which hold less."""
+    """Show the figures of everybody from the kept counts, or of one user from the logs, which hold less."""
     user_id, clock = visit.user_id, visit.memory.upkeep.now()
     today = int(clock // _A_DAY)
     days = range(today - _DAYS + 1, today + 1)

@@ -188,9 +188,8 @@ def _sessions(
             latest[id_].append(message)
     states = [*view.list(digests, limit=_LATEST), *_about_the_topic(found, alike, digests, view)]
     known = {each.attribute: each for each in states if each.attribute and UNTIL in each.metadata}
-    for id_ in [each for each in latest if each not in known][
-        :_ASKED_FOR
-    ]:  # digested before others, such as imports
+    undigested = [each for each in latest if each not in known]
+    for id_ in undigested[:_ASKED_FOR]:  # or digested before others, such as imports
         if (state := _state_of(id_, digests, view)) is not None and UNTIL in state.metadata:
             known[id_] = state
     behind = [id_ for id_, said in latest.items() if id_ not in known or _has_more(known[id_], said)]
