@@ -5,9 +5,10 @@ Run: python benchmarks/experience.py [--half first|second] [--model MODEL] [--js
 For each of thirty faults (a column that does not exist, a missing limit, a read-only table, a date's form,
 a unit) the team works on a question, fails, and finds what works. In a later session it is asked another
 question that has the same fault. Counted is whether the note of the agent that is about to call that tool
-holds the correction, what notes of others hold, and what guidelines hold that is no correction. For ten of
-them the tool then changes, so that what was right fails: counted is what the note of the session after that
-holds. Each fault has a user of its own; `together` is the same with one user for all of them.
+holds the correction, what notes of others hold, and of each single correction in the guideline whether it is
+the needed one, a true one of another fault of that tool, or wrong: none that any fault of the tool bears out.
+For ten of them the tool then changes, so that what was right fails: counted is what the note of the session
+after that holds. Each fault has a user of its own; `together` is the same with one user for all of them.
 
 With --model any name of `init_chat_model` works in the place of the agent that the question is for: the
 table is then how many faults it met, whether the note of its second session held what it had learned, and how
@@ -23,7 +24,8 @@ import re
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,17 +43,19 @@ from supervisor_memory import Filter, Scope, Settings, SupervisorMemory
 from supervisor_memory.language.tokens import count_tokens
 from supervisor_memory.testing.scripted import ScriptedModel
 
-TARGETS = {
-    "told": (">=", 0.80),
-    "others": ("<=", 0.05),
-    "wrong": ("<=", 0.02),
-    "outdated": ("<=", 0.02),
-    "poisoned guidelines": ("<=", 0),
-    "poisoned preferences": ("<=", 0),
-    "guidelines of 20 tools": ("18 to 20", None),
-    "tokens of the longest": ("<=", 60),
-    "model calls for small talk": ("<=", 0),
+BARS = {
+    "told": (0.80, 1.0),
+    "others": (0.0, 0.05),
+    "wrong or outdated": (0.0, 0.02),
+    "poisoned guidelines": (0, 0),
+    "poisoned preferences": (0, 0),
+    "guidelines of 20 tools": (18, 20),
+    "tokens of the longest": (1, 60),
+    "model calls for small talk": (0, 0),
+    "cost of a turn without failures": (0.0, 1.05),
 }
+"""The least and the most of each figure that is asked for."""
+_PARTS = re.compile(r"[;；]\s*")
 
 
 def opened(**settings: Any) -> SupervisorMemory:
@@ -104,10 +108,18 @@ def told(team: Team, fault: Fault, user: str) -> dict[str, Any]:
         "kind": fault["kind"],
         "told": any(re.search(fault["holds"], each) for each in mine),
         "others": sum(others) / len(others),
-        "wrong": [each for each in mine if not re.search(fault["holds"], each)],
+        "corrections": [(said, borne_out(said, fault)) for each in mine for said in _PARTS.split(each)],
         "guidelines": mine,
         "failed": team.policy.failed,
     }
+
+
+def borne_out(correction: str, needed: Fault) -> str:
+    """Whether a correction is the `needed` one, of `another` fault of the same tool, or `wrong`."""
+    if re.search(needed["holds"], correction):
+        return "needed"
+    of_tool = (each["holds"] for each in faults() if each["tool"] == needed["tool"])
+    return "another" if any(re.search(holds, correction) for holds in of_tool) else "wrong"
 
 
 def outdated(team: Team, fault: Fault, user: str) -> dict[str, Any]:
@@ -123,10 +135,11 @@ def outdated(team: Team, fault: Fault, user: str) -> dict[str, Any]:
     mine = [
         each for each in team.policy.shown.get(fault["agent"], ()) if each.startswith(f"{fault['tool']}: ")
     ]
+    told = [said for each in mine for said in _PARTS.split(each)]
     return {
         "id": fault["id"],
-        "old": [each for each in mine if re.search(fault["holds"], each)],
-        "note": mine,
+        "old": [each for each in told if re.search(fault["holds"], each)],
+        "told": told,
     }
 
 
@@ -138,17 +151,23 @@ def seeded(chosen: Sequence[Fault], folder: Path, *, together: bool = False) -> 
             learn(team, fault, users[fault["id"]])
         found = [told(team, fault, users[fault["id"]]) for fault in chosen]
         changed = [outdated(team, each, users[each["id"]]) for each in chosen if "later" in each]
-    lines = sum(len(each["guidelines"]) for each in found)
+    judged = [each for row in found for each in row["corrections"]]
+    count = Counter(verdict for _, verdict in judged)
+    later = [said for each in changed for said in each["told"]]
+    old = [said for each in changed for said in each["old"]]
+    lines = [row for row in found if row["guidelines"]]
     return {
         "faults": len(found),
         "told": share(each["told"] for each in found),
         "others": share(each["others"] for each in found),
-        "wrong": sum(len(each["wrong"]) for each in found) / lines if lines else 0.0,
-        "outdated": share(bool(each["old"]) for each in changed),
+        "corrections in these notes": dict(count),
+        "after the tool changed": {"notes": len(changed), "corrections": len(later), "outdated": len(old)},
+        "wrong or outdated": (count["wrong"] + len(old)) / max(1, len(judged) + len(later)),
+        "notes with true corrections, but not the needed one": share(not each["told"] for each in lines),
         "faults that came again": sum(each["failed"] > 0 for each in found),
         "missed": [each for each in found if not each["told"]],
-        "wrong lines": [line for each in found for line in each["wrong"]],
-        "outdated lines": [each for each in changed if each["old"]],
+        "wrong corrections": [said for said, verdict in judged if verdict == "wrong"],
+        "outdated corrections": old,
     }
 
 
@@ -354,6 +373,16 @@ def without_model(left_out: Sequence[str]) -> dict[str, Any]:
     return result
 
 
+def against_bars(result: Mapping[str, Any], where: str = "") -> Iterator[tuple[str, float, bool]]:
+    """The figures of which something is asked, by name, and whether they hold."""
+    for name, value in result.items():
+        if isinstance(value, Mapping):
+            yield from against_bars(value, f"{name}, ")
+        elif name in BARS:
+            least, most = BARS[name]
+            yield where + name, value, least <= value <= most
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--half", choices=["first", "second"])
@@ -377,6 +406,8 @@ def main() -> None:
     if not options.model:
         result |= without_model(options.without)
     print(json.dumps(result, indent=1, ensure_ascii=False))
+    for name, figure, held in against_bars(result):
+        print(f"{'held  ' if held else 'MISSED'} {name}: {figure:.3g}")
     print(f"{time.monotonic() - began:.0f} s")
     if options.json:
         options.json.write_text(json.dumps(result, ensure_ascii=False), "utf-8")

@@ -94,8 +94,9 @@ _TABLES: Final = (
 _LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies", "tallies_by_day")
 """Tables and indexes that a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
-    (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value LIMIT 100)),
-    (SELECT ts_us FROM access WHERE record_id = value ORDER BY id DESC LIMIT 1) FROM json_each(?)"""
+    (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value AND op = ifnull(?2, op) LIMIT 100)),
+    (SELECT ts_us FROM access WHERE record_id = value AND op = ifnull(?2, op) ORDER BY id DESC LIMIT 1)
+    FROM json_each(?1)"""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
@@ -346,10 +347,14 @@ class AuditLog:
                 limit=max(0, limit),
             )
 
-    def reads(self, record_ids: Sequence[str]) -> dict[str, Reads]:
-        """How often and when last each of these was read, as far as that is written and kept."""
+    def reads(self, record_ids: Sequence[str], *, op: str | None = None) -> dict[str, Reads]:
+        """How often and when last each of these was read, as far as that is written and kept.
+
+        Args:
+            op: Only so, such as "inject", in a note; None: in any way, by people too.
+        """
         with self._database.reading() as connection:
-            rows = select(connection, "access", _READS, json.dumps(list(record_ids)))
+            rows = select(connection, "access", _READS, json.dumps(list(record_ids)), op)
         return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}
 
     def segments(self) -> Sequence[Segment]:

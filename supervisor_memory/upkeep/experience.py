@@ -611,8 +611,9 @@ class Experience:
         records = self._listed(where, ports)[: max(0, limit)]
         told: Mapping[str, Reads] = {}
         if records:
-            ports.store(ports.services.backend.audit.flush)
-            told = ports.read_store().reads([each.id for each in records])
+            log = ports.services.backend.audit
+            ports.store(log.flush)
+            told = ports.store(log.reads, [each.id for each in records], op="inject")
         self._trail.seen("list", records, by_operator=user_id is None)
         return [
             Guideline(each, lessons_of(each.metadata), told[each.id].times if each.id in told else 0)

@@ -1,6 +1,7 @@
 """Guidelines and ratings on the command line and by HTTP: the same service, its evidence, its errors."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -45,7 +46,16 @@ def test_guidelines_are_listed_rated_and_withdrawn_on_the_command_line(store: Pa
     assert "no tool has a guideline" in run("experience", "list")
     assert guideline["id"] in run("experience", "list", "--withdrawn")
     run("review", "restore", guideline["id"], "--as", "eve@example.com")
-    assert "run_sql" in run("experience", "list")
+    assert "told 0 times" in run("experience", "list"), "looking at it is not telling it"
+
+
+def test_why_says_that_a_guideline_was_handed_out_for_its_tool(store: Path) -> None:
+    with SupervisorMemory(Settings.from_env(None)) as memory:
+        memory.recall([("user", "Run sql over t.")], replace(ANALYST, run_id="run-2"))
+    told = run("why", "run-2")
+    assert told.count("run_sql: `sql`: `b`, not `a`") == 1
+    assert "because it is about a tool that the reader calls" in " ".join(told.split())
+    assert "told 1 time" in run("experience", "list")
 
 
 def test_the_same_by_http(store: Path) -> None:

@@ -118,6 +118,7 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
         _head(one_line(f"{moment(note['at'])}  {note['op']} for {reader}{size}{run}  ({note['id']})"))
         for each in (*note["shown"], *note["dropped"]):
             at, words = (f"{each['rank']:>3}.", each["why"]) if each["rank"] else ("  – ", each["told"])
+            words = each["told"] if each["reason"] == "guideline" else words  # no score chose it
             _line(one_line(f"{at} {each['score']:.2f}  {each['record_id']}  {words}"))
             for part in each["made_of"]:
                 _line(one_line(f"     {part['section']}: {part['id']}  {_now(part['record'])}"), style="dim")

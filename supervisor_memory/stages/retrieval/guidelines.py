@@ -37,17 +37,23 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
         return plan
     scope = plan.turn.scope
     own_families = families_of(scope.agent_id, view.settings.namespaces)
-    near = [hit.record for hit in plan.hits if hit.record.attribute == GUIDELINE]
+    near = {hit.record.id: hit.record for hit in plan.hits if hit.record.attribute == GUIDELINE}
+    is_told = plan.query is not None and view.settings.experience
+    own = {
+        id_: each
+        for id_, each in near.items()
+        if is_told and each.family in own_families and each.user_id == scope.user_id
+    }
     if near:
-        others = tuple(hit for hit in plan.hits if hit.record.attribute != GUIDELINE)
-        plan = plan.keeping(others, others="not-for-you")
-    if plan.query is None or not view.settings.experience:
+        # One's own are told below, in other words than the search found; the others are left out.
+        found = tuple(hit for hit in plan.hits if hit.record.id not in own)
+        plan = replace(plan, hits=replace(plan.hits, items=found))
+        plan = plan.keeping((hit for hit in found if hit.record.id not in near), others="not-for-you")
+    if plan.query is None or not is_told:
         return plan
-    own: dict[str, Record] = {}
     if plan.hits.namespaces != 0:  # without a namespace the search has just looked there
         where = Filter(scope.user_id, own_families, scope.tasks, kinds=_KINDS, attribute=GUIDELINE)
-        own = _listed(where, view)
-    own |= {each.id: each for each in near if each.family in own_families and each.user_id == scope.user_id}
+        own = {**_listed(where, view), **own}
     shared: dict[str, Record] = {}
     if (owner := owner_of(view.settings)) is not None:
         kinds: tuple[Kind, ...] = ("experience",)

@@ -893,8 +893,10 @@ def test_a_guideline_is_shown_with_its_evidence_and_withdrawn_by_a_person(
     done = memory.experience.heard("run_sql", {"sql": "SELECT <b>x</b> FROM t"}, analyst)
     assert done is not None
     memory.recall("Select a.", Scope("ada", "analyst", "s2", "run-8"))
+    memory.rate("run-8", 1.0, user_id="ada")
     page = visitor.get("/dashboard/experience", user="ada").text
     assert all(told in page for told in ("run_sql", "no such column: a", "run-7", "told 1 time", "Withdraw"))
+    assert 'data-label="Good runs">1<' in page
     assert "<b>x</b>" not in page
     answer = visitor.post(f"/dashboard/experience/{done.id}/withdraw", user="ada")
     assert answer.status_code == 303
