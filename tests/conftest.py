@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import functools
 import gc
 import os
 import shutil
@@ -11,6 +12,8 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+
+from common.database import ensure_database
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
 settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "25")))
@@ -30,6 +33,27 @@ def _files_lie_in_memory() -> None:
 
 
 _files_lie_in_memory()
+
+
+@functools.cache
+def _built_in(folder: Path) -> Path:
+    return ensure_database(folder / "flights.sqlite")
+
+
+@pytest.fixture(scope="session")
+def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The real database; building takes seconds, so all tests of a run read the same file."""
+    own = tmp_path_factory.getbasetemp()
+    return _built_in(own.parent if "PYTEST_XDIST_WORKER" in os.environ else own)
+
+
+@pytest.fixture
+def beside_flights(flights: Path, tmp_path: Path) -> Path:
+    """A directory in which a program of the demo finds its database."""
+    demo = tmp_path / ".demo"
+    demo.mkdir()
+    (demo / "flights.sqlite").symlink_to(flights)
+    return tmp_path
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

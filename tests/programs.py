@@ -19,11 +19,22 @@ from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self
 
-__all__ = ["COMMAND", "Program", "run", "start"]
+from supervisor_memory.settings import Settings
+
+__all__ = ["COMMAND", "Program", "environment", "run", "start"]
 
 COMMAND = Path(sys.executable).with_name("supervisor-memory")
 """The command line, a program in Python too."""
 PRELOADED = ["tests.preloaded"]
+
+
+UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "30000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
+
+
+def environment(**given: str) -> dict[str, str]:
+    """What is set here but for memory, whose deadlines are such that a busy machine keeps them."""
+    ours = Settings.env_names().values()
+    return {n: v for n, v in os.environ.items() if n not in ours} | UNHURRIED | given
 
 
 class Program(Protocol):

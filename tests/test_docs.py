@@ -65,14 +65,10 @@ PROGRAMS = [
 
 
 @pytest.mark.parametrize(("page", "number"), PROGRAMS)
-def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, tmp_path: Path) -> None:
+def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, beside_flights: Path) -> None:
     code = blocks(page, "python")[number]
-    environment = {k: v for k, v in os.environ.items() if k not in Settings.env_names().values()}
-    environment |= {"PYTHONPATH": str(ROOT), "MEMORY_BACKEND": "sqlite", "CHAT_MODEL": ""}
-    if (flights := ROOT / ".demo/flights.sqlite").exists():  # else the first program builds it anew
-        (tmp_path / ".demo").mkdir()
-        (tmp_path / ".demo/flights.sqlite").symlink_to(flights)
-    done = programs.run("-c", code, cwd=tmp_path, env=environment, timeout=120)
+    environment = programs.environment(PYTHONPATH=str(ROOT), MEMORY_BACKEND="sqlite", CHAT_MODEL="")
+    done = programs.run("-c", code, cwd=beside_flights, env=environment, timeout=120)
     assert done.returncode == 0, done.stderr
     if "model.prompts[1]" in code:  # the program says that it prints what was recalled
         assert "<memory id=" in done.stdout
@@ -82,13 +78,12 @@ def test_each_program_of_a_page_runs_as_it_stands(page: str, number: int, tmp_pa
 def test_the_first_program_remembers_from_one_process_to_the_next(page: str, tmp_path: Path) -> None:
     program = tmp_path / "first.py"
     program.write_text(blocks(page, "python")[0], "utf-8")
-    environment = {k: v for k, v in os.environ.items() if k not in Settings.env_names().values()}
     first, second = re.findall(r"python first\.py '(.+)'", blocks(page, "console")[0])
     read = [
         programs.run(
             *(program, text),
             cwd=tmp_path,
-            env={**environment, "MEMORY_BACKEND": "sqlite"},
+            env=programs.environment(MEMORY_BACKEND="sqlite"),
             timeout=120,
             check=True,
         ).stdout

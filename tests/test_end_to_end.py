@@ -25,7 +25,6 @@ from langgraph_supervisor import create_handoff_tool
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
-from supervisor_memory.settings import Settings
 from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests import programs
@@ -193,7 +192,6 @@ PLACES: dict[str, Mapping[str, str] | None] = {
     "qdrant_over_http": {"MEMORY_BACKEND": "qdrant", "QDRANT_URL": HTTP},
     "qdrant_with_a_copy": {"MEMORY_BACKEND": "qdrant", "QDRANT_URL": HTTP, "MEMORY_DUAL_WRITE": "true"},
 }
-UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "20000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
 VOLATILE = ("in_memory", "qdrant_in_memory")
 COMMAND = "from supervisor_memory.interfaces.cli.main import main; main()"
 Run = Callable[..., str]
@@ -202,12 +200,10 @@ Run = Callable[..., str]
 @contextmanager
 def environment_of(place: Mapping[str, str] | None, directory: Path) -> Iterator[dict[str, str]]:
     """The environment in which this place is the one memory is kept in, while what it needs is running."""
-    names = Settings.env_names().values()
     if place is None:
-        yield {**UNHURRIED, "EMBEDDING_MODEL": "none", **os.environ}
+        yield {**programs.UNHURRIED, "EMBEDDING_MODEL": "none", **os.environ}
         return
-    outside = {name: value for name, value in os.environ.items() if name not in names}
-    given = {**outside, **UNHURRIED, "EMBEDDING_MODEL": "hashing", "MEMORY_PATH": "memory", **place}
+    given = {**programs.environment(EMBEDDING_MODEL="hashing", MEMORY_PATH="memory"), **place}
     if place.get("QDRANT_URL") != HTTP:
         yield given
         return

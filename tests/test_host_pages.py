@@ -1,6 +1,5 @@
 """The pages on hosts and on migrating run: each block of a page in turn, in one program."""
 
-import os
 import re
 import subprocess
 import sys
@@ -9,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from supervisor_memory import Settings
 from tests import programs
 
 ROOT = Path(__file__).parent.parent
@@ -47,11 +45,11 @@ PROGRAMS = [page for page in PAGES if blocks(page)]
 
 def run(program: str, directory: Path) -> "subprocess.CompletedProcess[str]":
     """Run a program in a directory of its own, with nothing in its environment that sets memory."""
-    own = {*Settings.env_names().values(), "PYTHONWARNINGS"}
-    environment = {name: value for name, value in os.environ.items() if name not in own}
+    environment = programs.environment(PYTHONPATH=str(ROOT))
+    environment.pop("PYTHONWARNINGS", None)
     path = directory / "page.py"
     path.write_text(program, "utf-8")
-    return programs.run(path, cwd=directory, env={**environment, "PYTHONPATH": str(ROOT)}, timeout=120)
+    return programs.run(path, cwd=directory, env=environment, timeout=120)
 
 
 @pytest.mark.one_in(2)

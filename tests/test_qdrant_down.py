@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import itertools
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -158,9 +157,7 @@ def server(tmp_path: Path) -> Iterator[QdrantProcess]:
 
 @pytest.fixture
 def environment(server: QdrantProcess) -> dict[str, str]:
-    names = Settings.env_names().values()
-    outside = {name: value for name, value in os.environ.items() if name not in names}
-    return {**outside, **SETTINGS, "QDRANT_URL": server.url, "PYTHONPATH": str(ROOT)}
+    return programs.environment(**SETTINGS, QDRANT_URL=server.url, PYTHONPATH=str(ROOT))
 
 
 @contextmanager

@@ -285,12 +285,11 @@ for line in sys.stdin:
 
 def test_what_one_process_changes_or_deletes_the_next_search_of_another_sees(tmp_path: Path) -> None:
     settings = {"MEMORY_BACKEND": "sqlite", "MEMORY_PATH": str(tmp_path), "EMBEDDING_MODEL": "hashing"}
-    settings |= {"MEMORY_SEARCH_TIMEOUT_MS": "30000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
     where: dict[str, Any] = {"metadata": {"state": "open"}}
     with (
         SupervisorMemory(SETTINGS, backend=SqliteBackend(tmp_path)) as memory,
         programs.start(
-            "-c", OTHER, env={**os.environ, **settings}, stdin=subprocess.PIPE, stdout=subprocess.PIPE
+            "-c", OTHER, env=programs.environment(**settings), stdin=subprocess.PIPE, stdout=subprocess.PIPE
         ) as process,
     ):
 

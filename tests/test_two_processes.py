@@ -33,14 +33,9 @@ CONCLUSION = "Late flights fell by 5 percent in March 2013 at Newark."
 
 
 def run(script: str, backend: str, path: Path, **more: str) -> subprocess.CompletedProcess[str]:
-    environment = {
-        **os.environ,
-        "MEMORY_BACKEND": backend,
-        "MEMORY_PATH": str(path / "store"),
-        "QDRANT_URL": str(path / "qdrant"),
-        "EMBEDDING_MODEL": "none",
-        **more,
-    }
+    place = {"MEMORY_PATH": str(path / "store"), "QDRANT_URL": str(path / "qdrant")}
+    settings = {"MEMORY_BACKEND": backend, "EMBEDDING_MODEL": "none", **place, **more}
+    environment = programs.environment(**settings)
     done = programs.run("-c", script, env=environment, cwd=path, timeout=60)
     assert done.returncode == 0, done.stderr
     return done

@@ -10,9 +10,8 @@ from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
 from agents.team import build_team
 from common.llm import RuleBasedChatModel
 from common.memory_state import CustomState
-from tests.common.conftest import flights
 
-__all__ = ["Ask", "ask", "flights"]
+__all__ = ["Ask", "ask"]
 
 Ask = Callable[..., dict[str, Any]]
 

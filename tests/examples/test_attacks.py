@@ -1,7 +1,6 @@
 """The attack on a bare store, and the same on a guarded one: what the two examples print."""
 
 import ast
-import os
 from pathlib import Path
 
 import pytest
@@ -14,8 +13,9 @@ BARE, GUARDED = "04_bare_store_is_poisoned.py", "04_guarded_store_denies.py"
 
 def printed(name: str) -> list[str]:
     """The lines of an example that runs by itself, without settings."""
-    settings = {n: v for n, v in os.environ.items() if not n.startswith(("MEMORY_", "EMBEDDING_", "CHAT_"))}
-    done = programs.run(EXAMPLES / name, env=settings, cwd=EXAMPLES.parent, timeout=120, check=True)
+    done = programs.run(
+        EXAMPLES / name, env=programs.environment(), cwd=EXAMPLES.parent, timeout=120, check=True
+    )
     return done.stdout.splitlines()
 
 

@@ -8,8 +8,8 @@ from tests import programs
 EXAMPLE = Path(__file__).parent.parent.parent / "examples/05_audit_review.py"
 
 
-def test_five_commands_lead_from_a_wrong_answer_to_an_undone_memory() -> None:
-    done = programs.run(EXAMPLE, cwd=EXAMPLE.parent.parent, timeout=240, check=True)
+def test_five_commands_lead_from_a_wrong_answer_to_an_undone_memory(beside_flights: Path) -> None:
+    done = programs.run(EXAMPLE, cwd=beside_flights, env=programs.environment(), timeout=240, check=True)
     sessions, why, show, revert, preview, verify = re.split(
         r"^\$ supervisor-memory ", done.stdout, flags=re.M
     )

@@ -1,6 +1,5 @@
 """The demo is genuine: what is recalled changes the answer just as the user's own words would."""
 
-import os
 import re
 import subprocess
 from pathlib import Path
@@ -132,23 +131,9 @@ def test_another_user_gets_the_plain_answer(memory: SupervisorMemory, output: Pa
     assert theirs["final_answer"] == answer(team.compile(), QUESTION, user="bo", thread="3")["final_answer"]
 
 
-def run_example(
-    name: str, tmp_path: Path, *, cwd: Path = EXAMPLES.parent, **environment: str
-) -> subprocess.CompletedProcess[str]:
-    names = ("MEMORY_", "EMBEDDING_", "CHAT_", "QDRANT_")
-    settings = {name: value for name, value in os.environ.items() if not name.startswith(names)}
-    _with_the_flights(cwd)
-    return programs.run(
-        EXAMPLES / name, env=settings | {"COLUMNS": "110", **environment}, cwd=cwd, timeout=300, check=True
-    )
-
-
-def _with_the_flights(directory: Path) -> None:
-    """The database of the demo, which it would build again in a directory of its own."""
-    made, wanted = EXAMPLES.parent / ".demo/flights.sqlite", directory / ".demo/flights.sqlite"
-    if made.exists() and not wanted.exists():
-        wanted.parent.mkdir(exist_ok=True)
-        wanted.symlink_to(made)
+def run_example(name: str, directory: Path, **environment: str) -> subprocess.CompletedProcess[str]:
+    given = programs.environment(COLUMNS="110", **environment)
+    return programs.run(EXAMPLES / name, env=given, cwd=directory, timeout=300, check=True)
 
 
 def assert_it_is_the_demo(told: str) -> None:
@@ -172,16 +157,16 @@ def assert_it_is_the_demo(told: str) -> None:
 
 
 @pytest.mark.slow
-def test_the_demo_is_the_same_on_another_backend_by_environment_alone(tmp_path: Path) -> None:
-    path = str(tmp_path / "memory")
-    told = run_example("02_two_sessions.py", tmp_path, MEMORY_BACKEND="json", MEMORY_PATH=path).stdout
+def test_the_demo_is_the_same_on_another_backend_by_environment_alone(beside_flights: Path) -> None:
+    path = str(beside_flights / "memory")
+    told = run_example("02_two_sessions.py", beside_flights, MEMORY_BACKEND="json", MEMORY_PATH=path).stdout
     assert_it_is_the_demo(told)
-    assert (tmp_path / "memory" / "memory.json").exists()
+    assert (beside_flights / "memory" / "memory.json").exists()
 
 
 @pytest.mark.slow
-def test_the_demo_quotes_nothing_where_notes_may_not(tmp_path: Path) -> None:
-    told = run_example("02_two_sessions.py", tmp_path, cwd=tmp_path, MEMORY_RECALL_SAID="never").stdout
+def test_the_demo_quotes_nothing_where_notes_may_not(beside_flights: Path) -> None:
+    told = run_example("02_two_sessions.py", beside_flights, MEMORY_RECALL_SAID="never").stdout
     second = re.split(r"Session [1234] ·", told)[2]
     assert "Lena" not in second
     assert "I can't answer that with this data" in second
@@ -197,23 +182,23 @@ def test_the_demo_quotes_nothing_where_notes_may_not(tmp_path: Path) -> None:
     ids=["sqlite", "qdrant"],
 )
 def test_the_demo_is_the_same_on_another_backend_by_the_env_file_alone(
-    lines: str, kept_in: str, tmp_path: Path
+    lines: str, kept_in: str, beside_flights: Path
 ) -> None:
-    (tmp_path / ".env").write_text(f"{lines}\nEMBEDDING_MODEL=all-MiniLM-L6-v2\n")
+    (beside_flights / ".env").write_text(f"{lines}\nEMBEDDING_MODEL=all-MiniLM-L6-v2\n")
     for _ in range(2 if "qdrant" in lines else 1):  # it begins with nothing remembered
-        assert_it_is_the_demo(run_example("02_two_sessions.py", tmp_path, cwd=tmp_path).stdout)
-    assert (tmp_path / kept_in).exists()
+        assert_it_is_the_demo(run_example("02_two_sessions.py", beside_flights).stdout)
+    assert (beside_flights / kept_in).exists()
 
 
-def test_an_example_over_qdrant_in_memory_says_that_it_is_volatile(tmp_path: Path) -> None:
-    (tmp_path / ".env").write_text("MEMORY_BACKEND=qdrant\nQDRANT_URL=:memory:\n")
-    done = run_example("01_attach.py", tmp_path, cwd=tmp_path)
+def test_an_example_over_qdrant_in_memory_says_that_it_is_volatile(beside_flights: Path) -> None:
+    (beside_flights / ".env").write_text("MEMORY_BACKEND=qdrant\nQDRANT_URL=:memory:\n")
+    done = run_example("01_attach.py", beside_flights)
     assert [line for line in done.stderr.splitlines() if "volatile" in line]
     assert "ada: Which three airlines" in done.stdout
 
 
-def test_a_volatile_memory_says_so_in_one_line(tmp_path: Path) -> None:
-    done = run_example("01_attach.py", tmp_path, cwd=tmp_path, MEMORY_BACKEND="in_memory")
+def test_a_volatile_memory_says_so_in_one_line(beside_flights: Path) -> None:
+    done = run_example("01_attach.py", beside_flights, MEMORY_BACKEND="in_memory")
     warned = [line for line in done.stderr.splitlines() if "volatile" in line]
     assert len(warned) == 1
     assert "MEMORY_BACKEND=sqlite" in warned[0]

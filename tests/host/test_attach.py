@@ -20,7 +20,6 @@ from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import GraphError, UnknownNode
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.scripted import call_of
-from tests.agents.conftest import flights
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -38,8 +37,6 @@ from tests.host.graphs import (
     team,
     texts,
 )
-
-__all__ = ["flights"]
 
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 

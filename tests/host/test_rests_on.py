@@ -18,9 +18,6 @@ from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.cli.tables import show_notes
 from supervisor_memory.interfaces.present import notes_of
 from supervisor_memory.model.records import Filter, Record
-from tests.common.conftest import flights
-
-__all__ = ["flights"]
 
 DELAYED = "How many flights were delayed per origin?"
 OVER_AN_HOUR = "How many flights were delayed by more than 60 minutes?"

@@ -19,7 +19,6 @@ from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import WorkerHasMemoryTools
 from supervisor_memory.host.ways_in.workers import memory_tools_of
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.agents.conftest import flights
 from tests.host.graphs import (
     Graph,
     Team,
@@ -34,7 +33,6 @@ from tests.host.graphs import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-__all__ = ["flights"]
 
 TOUCHED: list[str] = []
 

@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.cli.main import app
+from tests import programs
 
 Run = Callable[..., "Result"]
 NASTY = "[red]tea[/red] \x9b31m \u202ereversed 绿茶"
@@ -30,7 +31,8 @@ class Result:
 def _own_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in Settings.env_names().values():
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setenv("EMBEDDING_MODEL", "hashing")
+    for name, value in {**programs.UNHURRIED, "EMBEDDING_MODEL": "hashing"}.items():
+        monkeypatch.setenv(name, value)
     monkeypatch.chdir(tmp_path)
 
 

@@ -26,8 +26,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[QdrantDouble]:
     with running(QdrantDouble()) as double:
         monkeypatch.setenv("MEMORY_BACKEND", "qdrant")
         monkeypatch.setenv("QDRANT_URL", double.url)
-        monkeypatch.setenv("MEMORY_SEARCH_TIMEOUT_MS", "20000")
-        monkeypatch.setenv("MEMORY_WRITE_TIMEOUT_MS", "20000")
         yield double
 
 
