@@ -113,7 +113,15 @@ class Recalling(_Carrying):
         if len(kept) == len(self.hits):
             return replace(self, hits=replace(self.hits, items=kept))
         ids = {hit.record.id for hit in kept}
-        dropped = tuple(Considered(hit, others) for hit in self.hits if hit.record.id not in ids)
+        dropped = tuple([Considered(hit, others) for hit in self.hits if hit.record.id not in ids])
+        return replace(self, hits=replace(self.hits, items=kept), dropped=(*self.dropped, *dropped))
+
+    def without(self, why: Callable[[Hit], str]) -> "Recalling":
+        """Drop the hits for which `why` gives a code of `explain.py`, and go on with those for which it
+        gives ""."""
+        judged = [(hit, why(hit)) for hit in self.hits]
+        kept = tuple([hit for hit, code in judged if not code])
+        dropped = tuple([Considered(hit, code) for hit, code in judged if code])
         return replace(self, hits=replace(self.hits, items=kept), dropped=(*self.dropped, *dropped))
 
 

@@ -395,7 +395,15 @@ def content_hash(text: str) -> str:
 
     The case of `cased_words` does.
     """
+    return _known_hash(text) if len(text) <= _LONGEST_KNOWN else _hash(text)
+
+
+def _hash(text: str) -> str:
     return hashlib.sha256(" ".join((_seen(text), *sorted(cased_words(text)))).encode()).hexdigest()
+
+
+_LONGEST_KNOWN = 2_000
+_known_hash = lru_cache(maxsize=2_048)(_hash)  # a turn asks for those of the same messages again and again
 
 
 def is_hash_of(text: str, given: object) -> bool:

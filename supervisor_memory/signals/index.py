@@ -108,18 +108,18 @@ class Postings:
 
     def rows(self, term: str) -> Rows:
         """The rows that hold a term."""
-        number = self._number_of.get(term)
-        later = np.array(self._later.get(term, ()), dtype=np.intp)
+        number, later = self._number_of.get(term), self._later.get(term)
         if number is None:
-            return later
-        block = self._rows[self._starts[number] : self._starts[number + 1]].astype(np.intp)
-        return np.concatenate([block, later]) if len(later) else block
+            return np.array(later or (), dtype=np.intp)
+        start, end = self._starts[number : number + 2].tolist()
+        block = self._rows[start:end].astype(np.intp)
+        return np.concatenate([block, np.array(later, dtype=np.intp)]) if later else block
 
     def count(self, term: str) -> int:
         """How many rows hold a term."""
-        number = self._number_of.get(term)
-        block = 0 if number is None else int(self._starts[number + 1] - self._starts[number])
-        return block + len(self._later.get(term, ()))
+        number, later = self._number_of.get(term), self._later.get(term)
+        start, end = (0, 0) if number is None else self._starts[number : number + 2].tolist()
+        return int(end - start) + (len(later) if later else 0)
 
     @property
     def numbers(self) -> Mapping[str, int]:

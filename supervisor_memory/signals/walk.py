@@ -8,6 +8,7 @@ floods a walk.
 """
 
 import math
+from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
@@ -76,22 +77,24 @@ def joined(indexes: Sequence[Index], start: Start, *, without: Collection[str]) 
     Args:
         without: Terms that do not count, since they are searched for anyway.
     """
-    records = sum(len(index) for index in indexes)
-    starts = [*accumulate((index.size for index in indexes), initial=0)]
-    held: list[Rows] = []
-    worth: list[float] = []
+    records = sum([len(index) for index in indexes])
+    starts = [*accumulate([index.size for index in indexes], initial=0)]
+    sums: defaultdict[int, float] = defaultdict(float)  # most terms have few holders: arrays would cost more
     for term in list(dict.fromkeys(start.terms))[:MOST_TERMS]:
         if term in without or not 0 < sum([index.count(term) for index in indexes]) <= MOST_HOLDERS:
             continue
-        rows = [index.holders(term) + at for index, at in zip(indexes, starts, strict=False)]
-        held.append(rows[0] if len(rows) == 1 else np.concatenate(rows))
+        held = [
+            row + at
+            for index, at in zip(indexes, starts, strict=False)
+            for row in index.holders(term).tolist()
+        ]
         share = 1.0 if term in start.named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK
-        worth.append(share * math.log1p(records / max(1, len(held[-1]))))
-    if not held:
-        return np.zeros(0, dtype=np.intp), np.zeros(0, dtype=np.float32)
-    found, places = np.unique(np.concatenate(held), return_inverse=True)
-    sums = np.bincount(places, np.repeat(worth, [len(rows) for rows in held]))
-    return found, np.minimum(sums / math.log1p(records / 2), 1.0).astype(np.float32)
+        worth = share * math.log1p(records / max(1, len(held)))
+        for row in held:
+            sums[row] += worth
+    found = sorted(sums)
+    close = np.array([sums[row] for row in found]) / math.log1p(records / 2)
+    return np.array(found, dtype=np.intp), np.minimum(close, 1.0).astype(np.float32)
 
 
 def walk(

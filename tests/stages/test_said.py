@@ -83,6 +83,17 @@ def test_what_the_reader_sees_anyway_is_not_quoted(memory: SupervisorMemory) -> 
     assert not memory.recall([("user", ROTTERDAM), ("user", ASKED)], SECOND)
 
 
+def test_each_message_that_is_not_quoted_has_its_reason(memory: SupervisorMemory) -> None:
+    reply = "The export to Rotterdam slipped when Lena of the harbour office called."
+    seen = "Did the export to Rotterdam slip in February, too?"
+    say(memory, ("user", ROTTERDAM), ("user", seen))
+    say(memory, ("assistant", reply))
+    reader = replace(SECOND, agent_id="charts")
+    told = memory.recall([("user", seen), ("user", ASKED)], reader, explain=True)
+    became = {each.hit.record.content: each.reason for each in told.hits.considered}
+    assert became == {ROTTERDAM: "said", seen: "already-said", reply: "not-for-you"}
+
+
 def test_nobody_reads_what_another_user_said(memory: SupervisorMemory) -> None:
     say(memory, ("user", ROTTERDAM), scope=Scope("eve", session_id="s1"))
     assert not note(memory)

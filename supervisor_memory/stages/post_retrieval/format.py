@@ -122,6 +122,7 @@ class _Room:
         self._left = self._most - self._size(_text((), tongue))
         self._line_end = self._size("\n")
         self._sizes: dict[str, tuple[str, int, int]] = {}
+        self._size_of_frame: dict[str, int] = {}
         self._lines: set[str] = set()
         self._most_lines = view.settings.max_notes
 
@@ -151,7 +152,10 @@ class _Room:
         if (known := self._sizes.get(hit.record.id)) is not None:
             return known
         frame = _frame(hit, self._tongue)
-        self._sizes[hit.record.id] = told = frame, self._size(frame), self._size(_told(hit))
+        of_frame = self._size_of_frame.get(frame)
+        if of_frame is None:
+            of_frame = self._size_of_frame[frame] = self._size(frame)
+        self._sizes[hit.record.id] = told = frame, of_frame, self._size(_told(hit))
         return told
 
 

@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
+from operator import itemgetter
 from typing import TYPE_CHECKING
 
 from supervisor_memory.flow import Recalling
@@ -128,10 +129,9 @@ def relevance(
         dated: How well its time fits one that the question names. The words of a date are in no record of
             that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
-    evidence = (dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context)
-    *_, second, best = sorted(evidence)
+    _, _, second, best = sorted((dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context))
     found = best + _AGREEMENT * (1.0 - best) * second
-    return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME)
+    return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME) if dated else found
 
 
 def rank(plan: Recalling, view: ReadStore) -> Recalling:
@@ -153,16 +153,19 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     read = view.reads([hit.record.id for hit in hits]) if settings.weight_reads else {}
     weights = [(part, weight) for part, weight in settings.weights.items() if weight]
     together = sum([weight for _, weight in weights])
-    scored: list[Hit] = []
+    scored: list[tuple[float, float, str, Hit]] = []
     for hit, parts, match in zip(hits, weighed, matches, strict=True):
+        record = hit.record
         parts["match"], parts["fused"] = match, match * scale
-        times = read[hit.record.id].times if hit.record.id in read else 0
-        parts.update(parts_of(hit.record, now=now, settings=settings, times_read=times))
+        times = read[record.id].times if record.id in read else 0
+        parts.update(parts_of(record, now=now, settings=settings, times_read=times))
         score = sum([weight * parts[part] for part, weight in weights]) / together
-        scored.append(Hit(hit.record, score, parts, hit.found, hit.excerpt))
-    scored.sort(key=lambda hit: hit.record.id, reverse=True)
-    scored.sort(key=lambda hit: (-hit.score, -hit.parts["match"]))
-    return replace(plan, hits=replace(plan.hits, items=tuple(scored)))
+        scored.append((score, match, record.id, Hit(record, score, parts, hit.found, hit.excerpt)))
+    scored.sort(key=_first_three, reverse=True)
+    return replace(plan, hits=replace(plan.hits, items=tuple([each[3] for each in scored])))
+
+
+_first_three = itemgetter(0, 1, 2)
 
 
 def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:

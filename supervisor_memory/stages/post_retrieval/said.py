@@ -20,13 +20,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
-from supervisor_memory.stages.post_retrieval.rank import (
-    ANSWERS,
-    answers,
-    drop_already_said,
-    evidence,
-    rank,
-)
+from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence, is_shown_in, rank
 from supervisor_memory.stages.post_retrieval.unsaid import (
     UNSURE,
     Became,
@@ -86,28 +80,42 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     (ranked, named), is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
-    said = replace(plan, query=query, hits=ranked)
-    heard = (hit for hit in said.hits if is_heard(hit.record, plan.turn.scope.agent_id))
-    said = drop_already_said(said.keeping(heard, others="not-for-you"), view)
+    says, agent_id = is_shown_in(plan.turn.messages), plan.turn.scope.agent_id
     least = view.settings.min_score * _OF_THE_THRESHOLD
-    alike = (hit for hit in said.hits if _is_alike(hit, least) and (named is None or hit.record.id in named))
-    said = said.keeping(alike, others="below-threshold")
+
+    def beside(hit: Hit) -> str:
+        """Why a message is none of the reader's business; "": it is near the question."""
+        if not is_heard(hit.record, agent_id):
+            return "not-for-you"
+        if says(hit.record):
+            return "already-said"
+        is_near = _is_alike(hit, least) and (named is None or hit.record.id in named)
+        return "" if is_near else "below-threshold"
+
+    said = replace(plan, query=query, hits=ranked).without(beside)
     is_enough = answers(_without_speakers(said, view))
-    answering = (hit for hit in said.hits if is_enough and _answers_alone(hit, query.text))
-    said = said.keeping(answering, others="no-answer")
-    messages = [hit.record for hit in said.hits]
-    became = what_became(messages, view)
-    said = said.keeping((hit for hit in said.hits if hit.record.id not in became.untold), others="untold")
-    excerpts = _excerpts(said, plan.hits, became, view)
-    said = said.keeping((hit for hit in said.hits if hit.record.id in excerpts), others="left-out")
+    answering = [hit for hit in said.hits if is_enough and _answers_alone(hit, query.text)]
+    became = what_became([hit.record for hit in answering], view)
+    holding = [hit for hit in answering if hit.record.id not in became.untold]
+    excerpts = _excerpts(holding, query, plan.hits, became, view)
     told = [*excerpts.values()]
-    gone = replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)
-    gone.update(said_again(told, [each for each in messages if each.id in became.untold], view))
+    gone = {*became.untold, *replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)}
+    hidden = [hit.record for hit in answering if hit.record.id in became.untold]
+    gone.update(said_again(told, hidden, view))
     if is_known:
         gone.update(_lost(told, view))
-    said = said.keeping((hit for hit in said.hits if hit.record.id not in gone), others="untold")
+    ids = {hit.record.id for hit in answering}
+
+    def unquoted(hit: Hit) -> str:
+        """Why nothing of a message is told; "": its excerpt is."""
+        if hit.record.id not in ids:
+            return "no-answer"
+        if hit.record.id in gone:
+            return "untold"
+        return "" if hit.record.id in excerpts else "left-out"
+
     items = (*plan.hits, *(hit for hit in told if hit.record.id not in gone))
-    return replace(said, query=asked, hits=replace(plan.hits, items=items))
+    return replace(said.without(unquoted), query=asked, hits=replace(plan.hits, items=items))
 
 
 def _found(query: Query, plan: Recalling, view: ReadStore) -> tuple[Hits, frozenset[str] | None]:
@@ -132,7 +140,9 @@ def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
     return {*ids} - {each.id for each in view.list(where, limit=len(ids))}
 
 
-def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: ReadStore) -> dict[str, Hit]:
+def _excerpts(
+    said: Sequence[Hit], question: Query, records: Sequence[Hit], became: Became, view: ReadStore
+) -> dict[str, Hit]:
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
     A message that says more than a record of it that is only a sentence is quoted with that sentence. What
@@ -141,18 +151,17 @@ def _excerpts(said: Recalling, records: Sequence[Hit], became: Became, view: Rea
     Args:
         records: What the note tells anyway.
     """
-    question = said.query or Query("", said.turn.where)
-    known = {hit.record.id: hit.record.content for hit in records}
-    own = [hit.record.content for hit in said.hits if is_users(hit.record)]
-    texts = [*known.values(), *([] if asks_for_a_reply(question.text) else own)]
-    told = [words for text in texts for words in _told_in(text)] if len(own) < len(said.hits) else []
+    own = [hit.record.content for hit in said if is_users(hit.record)]
+    texts = [*(hit.record.content for hit in records), *([] if asks_for_a_reply(question.text) else own)]
+    told = [words for text in texts for words in _told_in(text)] if len(own) < len(said) else []
     excerpts: dict[str, Hit] = {}
-    wordings = {content_hash(question.text)}
+    wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
     left = most = view.settings.max_context_tokens
-    for hit in said.hits:
-        read = [each for each in records if each.record.id in became.read_as.get(hit.record.id, ())]
+    for hit in said:
+        ids = became.read_as.get(hit.record.id)
+        read = [each for each in records if each.record.id in ids] if ids else ()
         others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
-        excerpt = partial(_excerpt, hit.record, told=others, asked=frozenset(question.terms), view=view)
+        excerpt = partial(_excerpt, hit.record, told=others, asked=asked, view=view)
         text = excerpt(known=_texts(read)) if left > spare else ""
         firm = [each for each in read if not is_told_by(each, hit.record.content)]
         if text and len(firm) < len(read):

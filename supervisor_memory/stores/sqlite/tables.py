@@ -30,6 +30,7 @@ _SAID_AT: Final = "iif(json_valid(data), json_extract(data, '$.created_at'), NUL
 _FEW = 8
 
 
+@lru_cache(maxsize=256)
 def of_records(where: Filter) -> Condition:
     """The condition on rows of `records` that match."""
     # The plus keeps SQLite from walking all records of a user to find those of some ids or messages.
