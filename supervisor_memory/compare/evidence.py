@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
-from supervisor_memory.compare.reading import Reading, is_number, tokens_of
+from supervisor_memory.compare.reading import Reading, is_number, read, tokens_of
 from supervisor_memory.compare.slots import (
     OPPOSITE,
     UNIT_TERMS,
@@ -34,6 +34,8 @@ _QUALIFIER = 2  # words, or Chinese characters
 _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
+_DROPPED = 0.5
+_SEVERAL = 2
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
 _LEXICON = lexicon("pairs")
@@ -93,8 +95,8 @@ class Pair:
 
     @property
     def announces(self) -> bool:
-        """Whether the later text announces a change, and the earlier one does not."""
-        return self.new.announces and not self.old.announces
+        """Whether the later text announces a change or a correction, and the earlier one no change."""
+        return (self.new.announces or self.new.corrects) and not self.old.announces
 
     @property
     def replaced(self) -> list[Exchange]:
@@ -172,7 +174,7 @@ def apart(pair: Pair) -> str:
     later one begins with a narrower thing. "another": something else holds as well. "two-values": both the
     subject and the value have changed. A text that announces a change is kept apart by few, see `_of_two`.
     """
-    if same_attribute(pair.old.stated, pair.new.stated):
+    if is_settled(pair):
         return ""
     return _of_two(pair) or ("" if pair.announces else _unannounced(pair))
 
@@ -188,12 +190,17 @@ def _of_two(pair: Pair) -> str:
         return "label"
     if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
         return "label"
-    if old.years and new.years and not old.years & new.years:
+    if old.years and new.years and not old.years & new.years and not pair.new.corrects:
         return "period"
     turned = bool(old.directions and new.directions and not old.directions & new.directions)
     if turned and (numbers_differ(old.numbers, new.numbers) or not pair.announces):
         return "direction"
-    if pair.is_template and old.is_opposite(new) and _is_of_parts(pair):
+    is_set_right = (
+        pair.announces
+        and len(pair.replaced) == 1
+        and not any(each.mine and not each.yours for each in pair.exchanges)
+    )  # all of the earlier text again, but for one word
+    if pair.is_template and old.is_opposite(new) and _is_of_parts(pair) and not is_set_right:
         return "opposite"
     if _is_of_another_topic(pair):
         return "subject"
@@ -209,6 +216,10 @@ def _unannounced(pair: Pair) -> str:
         return "rate"
     if _is_of_other_days(pair) or (another_number and _is_of_a_part(old, new)):
         return "period"
+    if pair.is_template and _is_of_another_scope(pair):
+        return "scope"
+    if _turns_a_way(pair):
+        return "direction"
     if another_number + another_date + another_rate > 1 or (another_number and _is_another_measure(pair)):
         return "two-values"
     if _defines_another(pair):
@@ -305,6 +316,36 @@ def _is_of_other_days(pair: Pair) -> bool:
 def _is_of_a_part(old: Slots, new: Slots) -> bool:
     """Whether one text's time is part of the other's: January 2013, and 2013."""
     return bool(old.dates and new.dates) and (old.dates < new.dates or new.dates < old.dates)
+
+
+def _is_of_another_scope(pair: Pair) -> bool:
+    """Whether the same figure is told of two days, periods or places, or a value is denied within a narrower
+    one: 4 % in the first quarter, in the second; not in the B2B shop."""
+    old, new = pair.old, pair.new
+    shared = old.slots.numbers | (old.slots.dates & new.slots.dates)
+    another_day = _differ(old.slots.dates - new.slots.dates, new.slots.dates - old.slots.dates)
+    is_one_figure = bool(shared) and old.slots.numbers == new.slots.numbers
+    if is_one_figure and (another_day or any(map(_is_of_calendar, pair.replaced))):
+        return True
+    found = _LEXICON["scoped"].search(new.text)
+    if found is None or old.slots.is_negative == new.slots.is_negative:
+        return False
+    return set(tokens_of(found["where"])).isdisjoint(old.tokens)
+
+
+def _is_of_calendar(exchange: Exchange) -> bool:
+    """Whether a day, month or quarter stands in either place of an exchange."""
+    words = (word for word in (*exchange.mine, *exchange.yours) if not is_number(word))
+    return any(map(_LEXICON["calendar"].fullmatch, words))
+
+
+def _turns_a_way(pair: Pair) -> bool:
+    """Whether only a small word was exchanged that tells the way: to the office, from the office."""
+    mine, yours = pair.old.text.casefold().split(), pair.new.text.casefold().split()
+    if len(mine) != len(yours):
+        return False
+    others = [(a, b) for a, b in zip(mine, yours, strict=True) if a != b]
+    return len(others) == 1 and _LEXICON.words("ways") >= set(others[0])
 
 
 def _is_restricted(pair: Pair) -> bool:
@@ -430,7 +471,7 @@ def same_but_for_case(old: Reading, new: Reading) -> bool:
 def turns(pair: Pair) -> bool:
     """Whether an attribute has a new value, a thing a new name, or the attitude to a thing has changed."""
     old, new = pair.old, pair.new
-    if same_attribute(old.stated, new.stated) or _is_renamed(pair):
+    if is_settled(pair) or _is_renamed(pair):
         return True
     if of_another(old.people, new.people):
         return False
@@ -438,6 +479,58 @@ def turns(pair: Pair) -> bool:
         return False
     common = len(old.liked & new.liked)
     return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
+
+
+def is_settled(pair: Pair) -> bool:
+    """Whether the later text gives an attribute another value, says that the earlier value is over, or tells
+    the earlier one again but for one value, with a reason."""
+    return gives_another_value(pair) or takes_over(pair) or _tells_again(pair)
+
+
+def _tells_again(pair: Pair) -> bool:
+    """Whether one clause of the later text is the earlier text with another value, and the others say why:
+    "the regulator made us tighten it: a dropped call is one that ends within 10 seconds"."""
+    clauses = pair.new.clauses
+    if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
+        return False
+    is_told = pair.new.announces or pair.new.corrects
+    pairs = [beside(pair.old, read(each)) for each in clauses]
+    again = [each for each in pairs if each.ratio >= _TEMPLATE]
+    return len(again) == 1 and _has_one_other_value(again[0], is_told=is_told)
+
+
+def _has_one_other_value(pair: Pair, *, is_told: bool) -> bool:
+    if (
+        exchanges_two(pair)
+        or not pair.replaced
+        or pair.replaced[0].is_at_head
+        or pair.replaced[0].is_in_subject
+    ):
+        return False
+    if _of_two(pair) or not (is_told or takes_place(pair)):
+        return False
+    return is_told or not _unannounced(pair)
+
+
+def gives_another_value(pair: Pair) -> bool:
+    """Whether the later text gives an attribute that the earlier one states another value."""
+    old, new = pair.old, pair.new
+    return same_attribute(old.states, new.states, is_told=new.announces or new.corrects)
+
+
+def dropped(pair: Pair) -> float:
+    """The share of what the later text says is over that the earlier one tells, in [0, 1]."""
+    named = pair.new.dropped - pair.old.dropped
+    return len(named & set(pair.old.tokens)) / len(named) if named else 0.0
+
+
+def takes_over(pair: Pair) -> bool:
+    """Whether the later text says that the value of the earlier one is over, and names what it was of: "I
+    sold the Panda and drive a Skoda" after "I drive a Panda"."""
+    old, new = pair.old, pair.new
+    if dropped(pair) < _DROPPED or of_another(old.people, new.people):
+        return False
+    return bool((set(old.tokens) & set(new.tokens)) - new.dropped)
 
 
 def _is_renamed(pair: Pair) -> bool:

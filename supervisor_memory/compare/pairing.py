@@ -19,6 +19,8 @@ from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.evidence import (
     Pair,
     apart,
+    dropped,
+    gives_another_value,
     of_slots,
     share,
     takes_place,
@@ -27,13 +29,14 @@ from supervisor_memory.compare.evidence import (
 )
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import has_cjk
-from supervisor_memory.understand.subject import of_another, same_attribute
+from supervisor_memory.understand.subject import of_another
 
 Facts = Mapping[str, float]
 
 _LEXICON = lexicon("pairs")
 _BENDS: Mapping[str, Sequence[float]] = {"near": (0.25, 0.5, 0.7), "words": (0.5, 0.75)}
 """Where the weight of a likeness may change."""
+_LONGEST_THING = 4
 _TURNED = 3  # pieces in common that stand the other way round: who, does what, to whom
 _SAME_WORDS = 0.93
 _ALIKE = 0.75
@@ -81,12 +84,29 @@ def paired(pair: Pair, *, near: float, lead: float | None, before: Before) -> Pa
 
 def exchanges_roles(pair: Pair) -> bool:
     """Whether two texts have the same words and two things changed places around a third: A reports to B, B
-    reports to A. Not where a word as "by" or 被 turns the sentence round."""
+    reports to A; from Oslo to Bergen, from Bergen to Oslo. Not where a word as "by" or 被 turns the sentence
+    round, nor what is only listed."""
     mine, yours = _words(pair.old.text), _words(pair.new.text)
     return (
         _likeness(mine, yours) >= _SAME_WORDS
-        and _turned(pair) >= _TURNED
+        and (_turned(pair) >= _TURNED or _change_places(pair))
         and _is_passive(pair.old.text) == _is_passive(pair.new.text)
+    )
+
+
+def _change_places(pair: Pair) -> bool:
+    """Whether one thing and another, each of one to three words, changed places around something that is no
+    "and"."""
+    a, b = (_WORD.findall(each.text.casefold()) for each in (pair.old, pair.new))
+    while a and b and a[0] == b[0]:
+        a, b = a[1:], b[1:]
+    while a and b and a[-1] == b[-1]:
+        a, b = a[:-1], b[:-1]
+    return any(
+        a[:n] == b[len(b) - n :] and b[:m] == a[len(a) - m :] and a[n : len(a) - m] == b[m : len(b) - n]
+        for n in range(1, _LONGEST_THING)
+        for m in range(1, _LONGEST_THING)
+        if n + m < len(a) and not set(a[n : len(a) - m]) <= _LEXICON.words("listing")
     )
 
 
@@ -107,7 +127,8 @@ def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Fac
         f"apart: {before.apart or apart(pair)}": 1.0,
         "turns": float(turns(pair)),
         "takes place": float(takes_place(pair)),
-        "same attribute": float(same_attribute(old.stated, new.stated)),
+        "same attribute": float(gives_another_value(pair)),
+        "drops": dropped(pair),
         "another person": float(of_another(old.people, new.people)),
         "another subject": float(old.people.subject != new.people.subject),
         "topic shared": float(bool(old.topic & new.topic)),
@@ -125,14 +146,14 @@ def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Fac
 
 def _alike(pair: Pair, near: float) -> dict[str, float]:
     old, new = pair.old, pair.new
-    mine, yours = Counter(old.tokens), Counter(new.tokens)
-    words = _likeness(mine, yours)
-    own, others = (sum(some.values()) for some in (mine - yours, yours - mine))
+    words = _likeness(old.counts, new.counts)
+    both = _in_common(old.counts, new.counts)
+    own, others = len(old.tokens) - both, len(new.tokens) - both
     free = float(not pair.is_template)
     found = {
         "near": near,
         "words": words,
-        "letters": _likeness(_letters(old.text), _letters(new.text)),
+        "letters": _likeness(old.letters, new.letters),
         "near, words": near * words,
         "own words of old": math.log1p(own),
         "own words of new": math.log1p(others),
@@ -229,16 +250,13 @@ def _words(text: str) -> Counter[str]:
     return Counter(_ONE_PERSON.get(each, each) for each in _WORD.findall(text.casefold()))
 
 
-def _letters(text: str) -> Counter[str]:
-    """Three letters in a row; two in a text with other characters."""
-    text = text.casefold()
-    length = 3 if text.isascii() else 2
-    return Counter(text[n : n + length] for n in range(len(text) - length + 1))
+def _likeness(some: Mapping[str, int], others: Mapping[str, int]) -> float:
+    total = sum(some.values()) + sum(others.values())
+    return 2 * _in_common(some, others) / total if total else 0.0
 
 
-def _likeness(some: Counter[str], others: Counter[str]) -> float:
-    total = some.total() + others.total()
-    return 2 * (some & others).total() / total if total else 0.0
+def _in_common(some: Mapping[str, int], others: Mapping[str, int]) -> int:
+    return sum(min(some[each], others[each]) for each in some.keys() & others.keys())
 
 
 def _differ(some: Set[str], others: Set[str]) -> bool:

@@ -11,6 +11,7 @@ from supervisor_memory.model.records import cased_words
 from supervisor_memory.understand.subject import People, Stated, people, stated
 
 _MOST_TOKENS = 400
+_MOST_IN_CLAUSES, _MOST_CLAUSES = 400, 6
 _HEAD = 0.34
 _LEAST_OPENING = 4  # characters
 _FIRST = 4  # terms that open a text: mostly what it is about
@@ -19,6 +20,7 @@ _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _NUMERALS = _LEXICON.words("numerals")
 _FEELING = _LEXICON.words("feeling")
 _CORRECTION = lexicon("facts").pattern("correction")
+_CLAUSE_END = lexicon("sessions").pattern("clause_ends")
 
 
 class Reading:
@@ -30,7 +32,9 @@ class Reading:
     them; `topic` are the tokens before the verb.
     `relative` are words that say which year, month or week by today: this, last, 去.
     `announces` says that the text announces a change, `corrects` that it puts something right, `ends` that
-    something no longer holds.
+    something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
+    gone", "instead of the blue". `states` are the attributes that its first `clauses` state. `letters` counts
+    three letters in a row, two in a text with other characters.
     """
 
     def __init__(self, text: str) -> None:
@@ -70,6 +74,12 @@ class Reading:
         return Counter(self.tokens)
 
     @cached_property
+    def letters(self) -> Mapping[str, int]:
+        text = self.text.casefold()
+        length = 3 if text.isascii() else 2
+        return Counter(text[n : n + length] for n in range(len(text) - length + 1))
+
+    @cached_property
     def topic(self) -> frozenset[str]:
         return _topic(self.text)
 
@@ -84,6 +94,23 @@ class Reading:
     @cached_property
     def corrects(self) -> bool:
         return _CORRECTION.match(self.text) is not None
+
+    @cached_property
+    def dropped(self) -> frozenset[str]:
+        named = (match[match.lastgroup or 0] for match in _LEXICON["dropped"].finditer(self.text))
+        return frozenset(token for each in named for token in tokens_of(each))
+
+    @cached_property
+    def states(self) -> tuple[Stated, ...]:
+        if self.stated is not None:
+            return (self.stated,)
+        if not (self.announces or self.corrects or self.dropped):
+            return ()
+        return tuple(filter(None, map(stated, self.clauses)))
+
+    @cached_property
+    def clauses(self) -> tuple[str, ...]:
+        return tuple(filter(None, _CLAUSE_END.split(self.said[:_MOST_IN_CLAUSES])))[:_MOST_CLAUSES]
 
     @cached_property
     def states_one(self) -> bool:

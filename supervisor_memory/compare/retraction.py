@@ -20,6 +20,7 @@ _WISH = _LEXICON.words("wish_stems")
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _LEAST_STEM = 5
+_SHORT = 4  # words of a topic: "my record collection"
 _ONE_MISSING_OF = 5
 _HEAD_NOUN = 2  # characters
 _TOPICS = dict(_LEXICON.patterns("topics"))
@@ -46,6 +47,11 @@ def fit(named: str, text: str) -> float:
     if not _holds(mine, yours):
         return 0.0
     return (1 + len(set(mine)) / max(len(set(yours)), len(set(mine)))) / 2
+
+
+def is_topic(named: str) -> bool:
+    """Whether a topic is named, "the reading problem", and no statement that has to hold word for word."""
+    return _LEXICON["is_statement"].match(named) is None or len(named.split()) <= _SHORT
 
 
 def exchanges(named: str, text: str) -> bool:

@@ -25,6 +25,7 @@ from supervisor_memory.compare.evidence import (
     evidence,
     has_another_figure,
     is_denied,
+    is_settled,
     is_told_otherwise,
     names_in_common,
     nearness,
@@ -181,21 +182,21 @@ def is_weighed(look: Look) -> bool:
 
 def _again(look: Look) -> Verdict:
     first, near = look.verdict, look.near
-    if near is None or not is_weighed(look) or first.apart in _CERTAIN:
+    if near is None or not is_weighed(look) or first.apart in _CERTAIN or is_settled(look.pair):
         return first
+    is_told = _tells_a_change(look.pair.new)
+    is_near = near >= _NEAR or (is_told and look.pair.is_template)
+    if _is_of_another_kind(look.pair) or (first.about < _EVEN and not is_near):
+        return first  # no pair so far from each other was ever found to be one, or a told change
     found = paired(
         look.pair, near=near, lead=look.lead, before=Before(first.about, first.instead, first.apart)
     )
-    if _is_of_another_kind(look.pair):
-        return first
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
     differs = _are_of_two_sides(look.pair) or (look.pair.is_template and _have_other_figures(look.pair))
-    is_told = _tells_a_change(look.pair.new)
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
-        is_near = look.pair.is_template or near >= _NEAR
         return another if is_told and is_near and found.instead >= _INSTEAD_ANYWAY else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
@@ -220,7 +221,7 @@ def _is_of_another_kind(pair: Pair) -> bool:
     year and of the last."""
     old, new = pair.old, pair.new
     if old.stated is not None and new.stated is not None and old.stated.attribute != new.stated.attribute:
-        return True
+        return not {each.attribute for each in old.states} & {each.attribute for each in new.states}
     return pair.is_template and old.relative != new.relative
 
 
@@ -267,6 +268,8 @@ def _lead(nth: int, near: Sequence[float | None]) -> float:
 def _verdict(
     pair: Pair, near: float | None, lead: float, weights: Mapping[str, float], *, enough: float
 ) -> Verdict:
+    if _shares_nothing(pair, near):
+        return Verdict(0.0, 0.0, "little in common")
     if exchanges_roles(pair) and not pair.announces:
         return Verdict(0.0, 0.0, "roles")
     if turns(pair):
@@ -288,6 +291,13 @@ def _verdict(
         instead=1.0 if takes_place(pair) else chance(facts, weighed["instead"]),
         names=names_in_common(pair, weights),
     )
+
+
+def _shares_nothing(pair: Pair, near: float | None) -> bool:
+    """Whether two texts have no word in common and nothing else ties them, which most rivals do not."""
+    if near is None or near >= _VERY_NEAR or pair.old.terms & pair.new.terms:
+        return False
+    return not (pair.old.states and pair.new.states) and not is_told_otherwise(pair)
 
 
 def _says_more(pair: Pair) -> bool:

@@ -512,10 +512,19 @@ _PERHAPS = 0.25
 """The chance from which a sentence that is not kept by itself may still tell news of what is known."""
 
 
-def perhaps_stated(found: Statement) -> Statement | None:
-    """What a sentence states if it states something, where the second reader is not sure; else None."""
+def perhaps_stated(found: Statement, *, is_news: bool = False) -> Statement | None:
+    """What a sentence states if it states something, where the second reader is not sure; else None.
+
+    Args:
+        is_news: The sentence gives an attribute a value, or says that something is over: then it counts
+            however small the chance, and also where the rules take it for a task.
+    """
     learned = found.learned
-    if found.kind is not None or learned is None or learned.is_lasting or learned.chance < _PERHAPS:
+    if is_news and found.reason == "task":
+        return decided(found, replace(weigh(normal(found.text), weights()), chance=0.0, is_lasting=True))
+    if found.kind is not None or learned is None or learned.is_lasting:
+        return None
+    if learned.chance < _PERHAPS and not is_news:
         return None
     return decided(found, replace(learned, is_lasting=True))
 

@@ -6,7 +6,7 @@ of them: it would be replaced as a whole when only one of them changes.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
@@ -241,11 +241,16 @@ def _subject(text: str, said_of: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Stated:
-    """A stated attribute: its holder in `whose` ("i", "we", "son"), its name, and its value."""
+    """A stated attribute: its holder in `whose` ("i", "we", "son"), its name, and its value.
+
+    `has_several`: there may be more than one value at a time, and a new one takes the place of the known one
+    only where a change is told.
+    """
 
     whose: str
     attribute: str
     value: str
+    has_several: bool = False
 
 
 _ATTRIBUTES = lexicon("attributes")
@@ -271,13 +276,18 @@ def stated(text: str) -> Stated | None:
     return next(_attribute_in(_ATTRIBUTES["lead"].sub("", plain)), None) if len(text) < _LONGEST else None
 
 
-def same_attribute(one: Stated | None, other: Stated | None) -> bool:
-    """Whether two texts state different values for the same attribute and holder."""
-    return (
-        one is not None
-        and other is not None
-        and (one.whose, one.attribute) == (other.whose, other.attribute)
+def same_attribute(some: Iterable[Stated], others: Iterable[Stated], *, is_told: bool) -> bool:
+    """Whether two texts state different values for the same attribute and holder.
+
+    Args:
+        is_told: Whether the later one tells a change.
+    """
+    return any(
+        (one.whose, one.attribute) == (other.whose, other.attribute)
         and not _is_part(one.value, other.value)
+        and (is_told or not (one.has_several or other.has_several))
+        for one in some
+        for other in others
     )
 
 
@@ -299,7 +309,10 @@ def _attribute_in(text: str) -> Iterator[Stated]:
             continue
         if name == "workplace":
             name = "workplace, a place" if _ATTRIBUTES["places"].match(value) else "employer"
-        yield Stated(_holder(match["whose"]), name, value.casefold().strip(" .'\""))
+        whose = _holder(match["whose"])
+        if name == "home" and whose == "we":  # with whom the user lives
+            whose = "i"
+        yield Stated(whose, name, value.casefold().strip(" .'\""), "several" in block)
 
 
 def _holder(whose: str) -> str:

@@ -6,9 +6,10 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import beside
+from supervisor_memory.compare.evidence import beside, is_settled
 from supervisor_memory.compare.pairing import exchanges_roles
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.stages.insert.merge import clearer
 from supervisor_memory.understand.subject import same_attribute, stated
@@ -113,7 +114,7 @@ def test_roles_are_exchanged_around_a_third_thing(one: str, other: str, *, is_ex
     ],
 )
 def test_a_frame_tells_that_one_thing_has_another_value(old: str, new: str) -> None:
-    assert same_attribute(stated(old), stated(new))
+    assert same_attribute(read(old).states, read(new).states, is_told=False)
 
 
 @pytest.mark.parametrize(
@@ -164,3 +165,80 @@ def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorte
         "The depot is closed on Sundays and holidays of the state."
     )
     assert clearer("Petra signs invoices.", "Invoices: Petra signs.") == "Petra signs invoices."
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("I work as a junior analyst.", "I got promoted, I'm a senior analyst now."),
+        ("Group delays by airport by default.", "Group delays by weekday by default."),
+        ("Ravi reports to Hamish.", "Ravi reports to Beth."),
+        ("Sanne handles media buying.", "Milo has taken over media buying from Sanne."),
+        ("The weekly digest goes to Dana.", "Ilse gets the weekly digest now."),
+        ("Bug tracking is done in Mantis.", "Bug tracking moved to Linear last week."),
+        ("I drive a Panda.", "I sold the Panda and drive a Skoda."),
+        ("Slides use the company blue.", "Slides use dark green instead of the blue."),
+        ("Refunds take 20 days.", "The bank made us hurry: refunds take 10 days."),
+        ("小李向王总汇报。", "小李现在向张总汇报。"),
+        ("周报发给财务部。", "周报现在发给王总。"),
+        ("销售数据按区域分组。", "销售数据按渠道分组。"),
+    ],
+)
+def test_another_value_replaces_where_a_frame_or_a_reason_tells_it(old: str, new: str) -> None:
+    assert is_settled(beside(read(old), read(new)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Sanne handles media buying.", "Milo handles media buying."),
+        ("Day tickets are sold in June.", "Season tickets are sold in August."),
+        ("I take vitamins, my doctor says so.", "I'm allergic to nuts, so no cake."),
+        ("In Oslo, refunds take 20 days.", "For Bergen, refunds take 10 days."),
+        ("Our first office is in Rotterdam.", "The second office relocated to Bonn."),
+    ],
+)
+def test_what_may_hold_as_well_settles_nothing(one: str, other: str) -> None:
+    assert not is_settled(beside(read(one), read(other)))
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "why"),
+    [
+        ("Flights from Oslo to Bergen are full.", "Flights from Bergen to Oslo are full.", "roles"),
+        ("Send invoices to the Bonn office.", "Send invoices from the Bonn office.", "direction"),
+        ("Churn was 4% in the first quarter.", "Churn was 4% in the second quarter.", "scope"),
+        ("Tariff A allows three devices.", "Tariff B allows three devices.", "label"),
+    ],
+)
+def test_roles_ways_periods_and_labels_tell_two_facts(one: str, other: str, why: str) -> None:
+    [verdict] = verdicts(other, [Compared(one)], None)
+
+    assert verdict.apart == why
+
+
+def test_what_is_listed_in_another_order_is_one_fact() -> None:
+    assert not exchanges_roles(beside(read("I like tea and coffee."), read("I like coffee and tea.")))
+
+
+def test_a_topic_named_in_other_words_takes_back_the_one_record_it_can_mean() -> None:
+    with opened("english") as memory:
+        for text in ("I collect vinyl records from the seventies.", "I live in Turin."):
+            memory.write(text, user_id="ada")
+        memory.add("You can delete everything about my stamps.", user_id="ada")
+        assert len(known(memory)) == 2
+
+        memory.add("You can delete everything about my music collection, I sold it.", user_id="ada")
+
+        assert known(memory) == ["I live in Turin."]
+
+
+def test_a_task_that_ends_a_known_wish_is_kept_in_its_place_and_says_why() -> None:
+    with opened("english") as memory:
+        memory.write("Colour my charts in the company blue.", user_id="ada")
+        memory.add("Plot the sales in green.", user_id="ada")
+        memory.add("Use dark green for my charts instead of the blue.", user_id="ada")
+
+        [record] = memory.get_all(user_id="ada")
+        assert "green" in record.content
+        assert record.metadata["extracted"]["by"] == "learned"

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from itertools import chain, islice
 from typing import Any
 
+from supervisor_memory.compare import reading
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
@@ -117,7 +118,10 @@ def read_user(
     read = read_statements(message.content)
     read = replace(read, all=tuple(map(believed, again(read.all))))
     kept = read.worth_keeping
-    perhaps = {} if read.refusal else {each: unsure for each in read.all if (unsure := perhaps_stated(each))}
+    perhaps = {}
+    if not read.refusal:
+        unsure = {each: perhaps_stated(each, is_news=_is_news(each)) for each in read.all}
+        perhaps = {each: found for each, found in unsure.items() if found is not None}
     return Extracted(
         tuple(_of_statement(each, said) for each in kept),
         tuple(
@@ -127,6 +131,14 @@ def read_user(
         ),
         tuple(_of_statement(each, said) for each in perhaps.values()),
     )
+
+
+def _is_news(statement: Statement) -> bool:
+    """Whether a sentence that is not kept gives an attribute a value, or says that something is over."""
+    if statement.kind is not None or statement.reason not in ("none", "task"):
+        return False
+    told = reading.read(statement.text)
+    return bool(told.states or told.dropped)
 
 
 def _why_not(statement: Statement, refusal: str) -> str:

@@ -5,7 +5,14 @@ same, replaced when the later one says something else.
 """
 
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import apart, beside, exchanges_two, nearness, shares_words
+from supervisor_memory.compare.evidence import (
+    apart,
+    beside,
+    exchanges_two,
+    is_settled,
+    nearness,
+    shares_words,
+)
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
@@ -20,6 +27,7 @@ from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
+_UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
 """The least nearness of a doubtful sentence to a record; and with a told change."""
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
@@ -37,13 +45,24 @@ def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> D
     """Find the record of the other kind (facts, profile) which a candidate repeats or changes:
     "fish comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
     kind = next(kind for kind in _STATED if kind != candidate.kind)
+    told = read(candidate.content)
+    if candidate.subject is None and not (told.states or told.dropped or tells_a_change(candidate.content)):
+        scale = view.embedder.calibration if view.embedder is not None else None
+        near = (each.cosine for each in rivals.of_kind(kind).nearest)
+        if scale is None or not any(
+            each is not None and nearness(each, unrelated=scale.unrelated, same=scale.same) >= _NEAR
+            for each in near
+        ):
+            return None  # what is not near says neither the same nor anything new
     decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
     if isinstance(decision, Merge):
         return decision if decision.is_one else None
-    if not isinstance(decision, Replace) or not tells_a_change(candidate.content):
+    if not isinstance(decision, Replace):
         return None
     pair = beside(read(decision.record.content), read(candidate.content))
-    return None if exchanges_two(pair) else decision
+    if is_settled(pair):
+        return decision
+    return decision if tells_a_change(candidate.content) and not exchanges_two(pair) else None
 
 
 def tells_a_change(text: str) -> bool:
@@ -59,6 +78,8 @@ def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -
     """
     if isinstance(by_evidence(candidate, rivals, view), Merge | Replace):
         return True
+    if candidate.confidence < _UNLIKELY:
+        return False
     scale = view.embedder.calibration if view.embedder is not None else None
     if scale is None:
         return False

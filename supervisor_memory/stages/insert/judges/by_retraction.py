@@ -1,12 +1,15 @@
 """The judge of retractions ("Forget that …"): finds the record to retract among all kinds."""
 
-from supervisor_memory.compare.retraction import exchanges, fit
+from supervisor_memory.compare.evidence import nearness
+from supervisor_memory.compare.retraction import exchanges, fit, is_topic
 from supervisor_memory.model.decisions import Decision, Merge, Retract, Rivals, Skip
 from supervisor_memory.model.records import KINDS, Candidate, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.insert.judges.by_evidence import in_one_kind
 
-_SURELY, _BY_ITS_VALUE, _PERHAPS = 2.0, 1.5, 0.25
+_SURELY, _BY_ITS_VALUE, _PERHAPS, _BY_MEANING = 2.0, 1.5, 0.25, 0.1
+_NEAR, _AHEAD = 0.45, 0.25
+"""The nearness of a topic to the one record it can mean, and how much nearer that is than the next one."""
 
 
 def by_retraction(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
@@ -34,5 +37,23 @@ def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[
         is_value = candidate.value is not None and candidate.value == known.record.metadata.get("value")
         if is_value or not exchanges(candidate.content, known.record.content):
             rated.append((_BY_ITS_VALUE if is_value else _PERHAPS, known.record))
+    if not any(each[0] for each in rated) and is_topic(candidate.content):
+        rated += _by_meaning(rivals, view)
     seen = [each for each in rated if each[0] and each[1].is_visible(view.now)]
     return max(seen, key=lambda each: each[0]) if seen else None
+
+
+def _by_meaning(rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
+    """The one record that a topic named in other words can mean ("the reading problem": "I'm dyslexic"): near
+    to it, and much nearer than any other."""
+    scale = view.embedder.calibration if view.embedder is not None else None
+    if scale is None:
+        return []
+    near = [
+        (nearness(each.cosine, unrelated=scale.unrelated, same=scale.same), each.record)
+        for each in rivals.nearest
+        if each.cosine is not None and each.record.layer == "abstract" and each.record.is_visible(view.now)
+    ]
+    (first, record), second = max(near, key=lambda each: each[0], default=(0.0, None)), 0.0
+    second = max((some for some, other in near if other is not record), default=0.0)
+    return [(_BY_MEANING, record)] if record is not None and first >= max(_NEAR, second + _AHEAD) else []
