@@ -319,8 +319,8 @@ def _is_of_a_part(old: Slots, new: Slots) -> bool:
 
 
 def _is_of_another_scope(pair: Pair) -> bool:
-    """Whether the same figure is told of two days, periods or places, or a value is denied within a narrower
-    one: 4 % in the first quarter, in the second; not in the B2B shop."""
+    """Whether two texts give the same figure for two periods, or deny a value for a narrower place: 4 % in
+    the first quarter, in the second; not in the B2B shop."""
     old, new = pair.old, pair.new
     shared = old.slots.numbers | (old.slots.dates & new.slots.dates)
     another_day = _differ(old.slots.dates - new.slots.dates, new.slots.dates - old.slots.dates)
@@ -488,7 +488,7 @@ def is_settled(pair: Pair) -> bool:
 
 
 def _tells_again(pair: Pair) -> bool:
-    """Whether one clause of the later text is the earlier text with another value, and the others say why:
+    """Whether a clause of the later text repeats the earlier text with another value, and the rest says why:
     "the regulator made us tighten it: a dropped call is one that ends within 10 seconds"."""
     clauses = pair.new.clauses
     if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
@@ -513,20 +513,20 @@ def _has_one_other_value(pair: Pair, *, is_told: bool) -> bool:
 
 
 def gives_another_value(pair: Pair) -> bool:
-    """Whether the later text gives an attribute that the earlier one states another value."""
+    """Whether both texts state the same attribute, with different values."""
     old, new = pair.old, pair.new
     return same_attribute(old.states, new.states, is_told=new.announces or new.corrects)
 
 
 def dropped(pair: Pair) -> float:
-    """The share of what the later text says is over that the earlier one tells, in [0, 1]."""
+    """How much of the ended things in the later text the earlier text names, in [0, 1]."""
     named = pair.new.dropped - pair.old.dropped
     return len(named & set(pair.old.tokens)) / len(named) if named else 0.0
 
 
 def takes_over(pair: Pair) -> bool:
-    """Whether the later text says that the value of the earlier one is over, and names what it was of: "I
-    sold the Panda and drive a Skoda" after "I drive a Panda"."""
+    """Whether the later text ends the earlier value and shares another word: "I sold the Panda and drive a
+    Skoda" after "I drive a Panda"."""
     old, new = pair.old, pair.new
     if dropped(pair) < _DROPPED or of_another(old.people, new.people):
         return False

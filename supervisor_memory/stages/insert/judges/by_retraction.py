@@ -44,8 +44,8 @@ def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[
 
 
 def _by_meaning(rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
-    """The one record that a topic named in other words can mean ("the reading problem": "I'm dyslexic"): near
-    to it, and much nearer than any other."""
+    """The record near to a topic named in other words, if no other is as near: "the reading problem" for
+    "I'm dyslexic"."""
     scale = view.embedder.calibration if view.embedder is not None else None
     if scale is None:
         return []
