@@ -86,12 +86,11 @@ def opening(text: str) -> Opening | None:
     is_greeted = any(_is_greeting(each) and not _only_answers(each) for each in clauses)
     if not rest:
         return Opening("greeting") if is_greeted else None
-    asking = [_asks_something(each) for each in rest]
-    if said.rstrip("\"'”’」』)） ").endswith(("?", "？")) and not any(asking):
-        asking[-1] = True
-    of_decision = _topic(said, *_WISHES), _unsure(said, *_WISHES)
+    asking = [_asks_something(each) for each in rest[:-1]]
+    is_asked = said.rstrip("\"'”’」』)） ").endswith(("?", "？"))
+    asking.append((is_asked and not any(asking)) or _asks_something(rest[-1]))
     if any(asking) and _SENTENCES["was_decided"].search(said) and _SENTENCES["of_ours"].search(said):
-        return Opening("decided", of_decision[0], unsure=of_decision[1])
+        return _of_a_decision(said)
     bare = [asks and _asks_of_work(each) for each, asks in zip(rest, asking, strict=True)]
     cues = [*map(_goes_on, rest)]
     on = [cue or asks for cue, asks in zip(cues, bare, strict=True)]
@@ -106,14 +105,18 @@ def opening(text: str) -> Opening | None:
         is_bare = is_bare if any(cues) else not topic
         return Opening("go-on", topic, besides, is_bare, _joined(_unsure(each, "goes_on") for each in going))
     if any(asking):
-        is_ours = _SENTENCES["of_us"].search(said) is not None and any(of_decision)
-        return Opening("decided", of_decision[0], unsure=of_decision[1]) if is_ours else None
+        decided = _of_a_decision(said) if _SENTENCES["of_us"].search(said) else None
+        return decided if decided and (decided.topic or decided.unsure) else None
     topic = _joined(map(_topic, rest))
     if is_greeted:
         is_of_oneself = len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
         return Opening("greeting") if is_of_oneself else None
     named = sum(bool(_topic(each)) for each in rest)
     return Opening("named", topic, unsure=_joined(map(_unsure, rest))) if named == 1 else None
+
+
+def _of_a_decision(said: str) -> Opening:
+    return Opening("decided", _topic(said, *_WISHES), unsure=_unsure(said, *_WISHES))
 
 
 def restarts(text: str) -> bool:

@@ -201,6 +201,7 @@ def _quoted(hits: Sequence[Hit]) -> Mapping[str, Set[str]]:
             id_ for id_ in hit.record.present_ref_ids if id_ in excerpts and is_told_by(hit, excerpts[id_])
         }
         for hit in hits
+        if hit.excerpt is None
     }
     return {record: messages for record, messages in found.items() if messages}
 

@@ -220,7 +220,7 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
     """The match of each hit: the store's, or one made of meaning and words for stores without."""
     lacks_it = any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits)
     matches = _by_parts(hits, query) if lacks_it else [hit.parts.get("match", 0.0) for hit in hits]
-    if named := identifiers(query.text):
+    if named := _identifiers(query.text):
         found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
         matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
     if asks_when(query.text):

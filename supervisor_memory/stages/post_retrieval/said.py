@@ -151,23 +151,25 @@ def _excerpts(
     Args:
         records: What the note tells anyway.
     """
-    own = [hit.record.content for hit in said if is_users(hit.record)]
-    texts = [*(hit.record.content for hit in records), *([] if asks_for_a_reply(question.text) else own)]
+    own = {hit.record.id: hit.record.content for hit in said if is_users(hit.record)}
+    known = [] if asks_for_a_reply(question.text) else [*own.values()]
+    texts = [*(hit.record.content for hit in records), *known]
     told = [words for text in texts for words in _told_in(text)] if len(own) < len(said) else []
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
     left = most = view.settings.max_context_tokens
     for hit in said:
+        others, spare = ((), 0) if hit.record.id in own else (told, _BY_OTHERS * most)
+        if left <= spare:
+            continue
         ids = became.read_as.get(hit.record.id)
         read = [each for each in records if each.record.id in ids] if ids else ()
-        others, spare = ((), 0) if is_users(hit.record) else (told, _BY_OTHERS * most)
         excerpt = partial(_excerpt, hit.record, told=others, asked=asked, view=view)
-        text = excerpt(known=_texts(read)) if left > spare else ""
+        text = excerpt(known=_texts(read))
         firm = [each for each in read if not is_told_by(each, hit.record.content)]
         if text and len(firm) < len(read):
             text = excerpt(known=_texts(firm))
-        wording = content_hash(text)
-        if text and wording not in wordings and may_be_told(hit.record, text):
+        if text and (wording := content_hash(text)) not in wordings and may_be_told(hit.record, text):
             wordings.add(wording)
             told += _told_in(text) if others is told else ()
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
