@@ -518,6 +518,11 @@ def gives_another_value(pair: Pair) -> bool:
     return same_attribute(old.states, new.states, is_told=new.announces or new.corrects)
 
 
+def states_the_same(pair: Pair) -> bool:
+    """Whether both texts state the same value for the same attribute and holder, and nothing else."""
+    return pair.old.stated is not None and pair.old.stated == pair.new.stated
+
+
 def dropped(pair: Pair) -> float:
     """How much of the ended things in the later text the earlier text names, in [0, 1]."""
     named = pair.new.dropped - pair.old.dropped

@@ -32,6 +32,7 @@ from supervisor_memory.compare.evidence import (
     rarity,
     shares_a_figure_alone,
     shares_words,
+    states_the_same,
     takes_place,
     things_in_common,
     turns,
@@ -182,6 +183,8 @@ def is_weighed(look: Look) -> bool:
 
 def _again(look: Look) -> Verdict:
     first, near = look.verdict, look.near
+    if states_the_same(look.pair):
+        return replace(first, about=1.0, instead=0.0, apart="", is_one=True)
     if near is None or not is_weighed(look) or first.apart in _CERTAIN or is_settled(look.pair):
         return first
     is_told = _tells_a_change(look.pair.new)
@@ -197,7 +200,7 @@ def _again(look: Look) -> Verdict:
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
-        return another if is_told and is_near and found.instead >= _INSTEAD_ANYWAY else first
+        return another if is_told and found.instead >= _INSTEAD_ANYWAY else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:

@@ -172,6 +172,7 @@ def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorte
     [
         ("I work as a junior analyst.", "I got promoted, I'm a senior analyst now."),
         ("Group delays by airport by default.", "Group delays by weekday by default."),
+        ("For members, group by gender.", "Members should be grouped by age band."),
         ("Ravi reports to Hamish.", "Ravi reports to Beth."),
         ("Sanne handles media buying.", "Milo has taken over media buying from Sanne."),
         ("The weekly digest goes to Dana.", "Ilse gets the weekly digest now."),
@@ -192,6 +193,7 @@ def test_another_value_replaces_where_a_frame_or_a_reason_tells_it(old: str, new
     ("one", "other"),
     [
         ("Sanne handles media buying.", "Milo handles media buying."),
+        ("Group members by region.", "Sort members by name."),
         ("Day tickets are sold in June.", "Season tickets are sold in August."),
         ("I take vitamins, my doctor says so.", "I'm allergic to nuts, so no cake."),
         ("In Oslo, refunds take 20 days.", "For Bergen, refunds take 10 days."),
@@ -215,6 +217,14 @@ def test_roles_ways_periods_and_labels_tell_two_facts(one: str, other: str, why:
     [verdict] = verdicts(other, [Compared(one)], None)
 
     assert verdict.apart == why
+
+
+def test_one_value_of_one_attribute_is_one_fact_however_it_is_said() -> None:
+    [verdict] = verdicts(
+        "The stock report is sent to Gareth.", [Compared("Gareth gets the stock report.")], None
+    )
+
+    assert (verdict.is_one, verdict.instead) == (True, 0.0)
 
 
 def test_what_is_listed_in_another_order_is_one_fact() -> None:
