@@ -364,9 +364,13 @@ class Index:
         """The row of a key; None when there is none."""
         return self._row_of.get(key)
 
-    def rows(self, keys: Iterable[int]) -> list[int | None]:
-        """The row of each key; None when there is none."""
-        return [*map(self._row_of.get, keys)]
+    def rows(self, keys: Sequence[int] | npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+        """The row of each key; -1 where there is none."""
+        own, asked = self.keys[: self.size], np.asarray(keys, dtype=np.int64)
+        if len(own) and np.all(own[1:] > own[:-1]):  # as they are loaded: so quicker than one by one
+            rows = np.minimum(np.searchsorted(own, asked), len(own) - 1)
+            return np.where((own[rows] == asked) & self.alive[rows], rows, _NONE)
+        return np.fromiter((self._row_of.get(key, _NONE) for key in asked.tolist()), dtype=np.int64)
 
     def living_keys(self) -> list[int]:
         """The keys of all records."""

@@ -21,6 +21,7 @@ from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.matrix import Matrix
 from supervisor_memory.stores.namespace import (
     NamespaceIndex,
+    Read,
     Readable,
     Vectors,
     searched_terms,
@@ -112,8 +113,8 @@ def _are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(others[places] == rows)
 
 
-def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
-    return [], np.zeros((0, 1), dtype=np.float32), True
+def _no_vectors(*_: object) -> Read:
+    return Read([], np.zeros((0, 1), dtype=np.float32))
 
 
 class _Walk:

@@ -359,3 +359,41 @@ class LikeADictionary(RuleBasedStateMachine):
 
 TestLikeADictionary = LikeADictionary.TestCase
 TestLikeADictionary.settings = settings(max_examples=examples(60), stateful_step_count=30, deadline=None)
+
+
+@pytest.mark.parametrize("rows", [clustered, random])
+def test_rounded_rows_become_exact_where_they_can_be_among_the_best(
+    read: str, rows: Callable[[int], Vectors]
+) -> None:
+    """As in a new process, which reads rounded rows: the best are the same and exact, and few are read."""
+    vectors = rows(9_000)
+    scales = np.abs(vectors).max(axis=1, keepdims=True) / np.float32(127)
+    rounded = np.rint(vectors / scales) * scales
+    lost = np.linalg.norm(vectors - rounded, axis=1).astype(np.float32)
+    matrix, asked = Matrix.of(np.arange(len(vectors)), rounded, lost), set[int]()
+
+    def exactly(keys: npt.NDArray[np.int64]) -> tuple[npt.NDArray[np.int64], Vectors]:
+        asked.update(keys.tolist())
+        return keys, vectors[keys]
+
+    matrix.exactly = exactly
+    matrix.put(5, vectors[6])
+    vectors[5] = vectors[6]
+    matrix.drop(7)
+    matrix.put(7, vectors[7])
+    for query in (vectors[6], vectors[7], *units(vectors[:3] + vectors[3:6])):
+        right = exact(vectors, query)
+        keys, values = matrix.nearest(query, 64)
+        np.testing.assert_allclose(np.sort(right)[-64:][::-1], values, atol=1e-6)
+        np.testing.assert_allclose(right[keys], values, atol=1e-6)
+        keys, values = matrix.cosines(query, exact=64)
+        order = np.argsort(-values)
+        np.testing.assert_allclose(values[order[:64]], right[keys][order[:64]], atol=1e-6)
+        np.testing.assert_allclose(values, right[keys], atol=0.03)
+    assert not {5, 7} & asked
+    assert len(asked) < len(vectors) // 2
+    assert matrix.cosines_of([8_999], vectors[0])[0] == pytest.approx(float(vectors[8_999] @ vectors[0]))
+    np.testing.assert_allclose(
+        matrix.cosines(vectors[0])[1], exact(vectors, vectors[0])[matrix.cosines(vectors[0])[0]], atol=1e-6
+    )
+    assert not matrix.is_rounded

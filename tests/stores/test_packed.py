@@ -1,4 +1,4 @@
-"""The packed index of a large namespace: quick to read, never another answer, nothing of who was erased."""
+"""What is packed of a large namespace: quick to read, never another answer, nothing of who was erased."""
 
 import random
 from collections.abc import Iterator
@@ -6,16 +6,18 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Query, Record, Source
 from supervisor_memory.stores.protocol import Change
-from supervisor_memory.stores.sqlite import packed, tables
+from supervisor_memory.stores.sqlite import codes, packed, tables
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 
 WORDS = ("hills", "plains", "green", "black", "cup", "leaf", "茶叶", "高山")
+ALIKE = ""  # a question by meaning alone
 FEW = 8
 
 
@@ -25,6 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "LEAST", FEW)
     monkeypatch.setattr(tables, "LEAST", FEW)
     monkeypatch.setattr(packed, "_LOOKED_AT_EVERY", 4)
+    monkeypatch.setattr(codes, "MOST_IN_A_CHUNK", 7)
 
 
 @pytest.fixture
@@ -38,17 +41,29 @@ def made(number: int) -> Record:
     chance = random.Random(number)
     text = f"tea number{number} of the {' '.join(chance.sample(WORDS, 3))}"
     if number % 3:
-        return tea(text)
+        return embedded(tea(text), number)
     speaker = chance.choice(("Ada", "Bo", None))
     said = Source("user", session_id=f"s{number % 2}", speaker=speaker)
     return tea(text + "?", layer="history", source=said, created_at=1_000.0 + 60 * number)
+
+
+def embedded(record: Record, number: int) -> Record:
+    """The record with a vector, most of them of one embedder; every eighth has none."""
+    if number % 8 == 0:
+        return replace(record, vector=None, embedder=None)
+    vector = np.random.default_rng(number).standard_normal(24).astype(np.float32)
+    return replace(record, vector=vector, embedder="other" if number % 11 == 0 else "test")
+
+
+ASKED = np.random.default_rng(7).standard_normal(24).astype(np.float32)
 
 
 def answers(backend: SqliteBackend) -> dict[str, dict[str, dict[str, float]]]:
     """What a process that begins now finds for each word."""
 
     def query(word: str) -> Query:
-        return Query(f"{word}?", Filter("alice"), tuple(terms(word)), now=9e9)
+        told = tuple(terms(word)) if word != ALIKE else ()
+        return Query(word, Filter("alice"), told, ASKED, "test", now=9e9)
 
     with closing(SqliteBackend(where(backend), read_only=True)) as fresh:
         return {
@@ -56,7 +71,7 @@ def answers(backend: SqliteBackend) -> dict[str, dict[str, dict[str, float]]]:
                 hit.record.content: {name: round(value, 5) for name, value in hit.parts.items()}
                 for hit in fresh.search(query(word), limit=99)
             }
-            for word in WORDS
+            for word in (*WORDS, ALIKE)
         }
 
 
@@ -85,7 +100,7 @@ def test_whatever_changes_a_packed_index_answers_as_the_entries_do(filled: Sqlit
                 del living[gone]
             case _:
                 old = living[chance.choice(sorted(living))]
-                longer = replace(old, content=f"{old.content} more")
+                longer = embedded(replace(old, content=f"{old.content} more"), chance.randrange(99))
                 filled.update([Change(longer, old.version)])
                 [living[old.id]] = filled.get([old.id])
         if number % 6:
@@ -104,7 +119,13 @@ def test_whatever_changes_a_packed_index_answers_as_the_entries_do(filled: Sqlit
 def test_a_store_of_the_eighth_format_is_packed_when_it_is_opened(filled: SqliteBackend) -> None:
     before = answers(filled)
     with filled.database.writing() as connection:
-        for what in ("TABLE packed", "TABLE counts", "TRIGGER a_record_more", "TRIGGER a_record_less"):
+        for what in (
+            "TABLE packed",
+            "TABLE codes",
+            "TABLE counts",
+            "TRIGGER a_record_more",
+            "TRIGGER a_record_less",
+        ):
             connection.execute(f"DROP {what}")
         connection.execute("DROP TRIGGER a_record_elsewhere")
         connection.execute("PRAGMA user_version=8")
@@ -126,6 +147,30 @@ def test_a_damaged_value_is_told_and_the_entries_are_read(
     assert "a packed index is damaged" in caplog.text
 
 
+@pytest.mark.parametrize("damage", [b"", b"\0" * 400])
+def test_where_rounded_vectors_are_damaged_the_vectors_are_read(
+    filled: SqliteBackend, damage: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    before = answers(filled)
+    with filled.database.writing() as connection:
+        connection.execute("UPDATE codes SET data = ?", (damage,))
+    assert answers(filled) == before
+    assert "packed vectors are damaged" in caplog.text
+    filled.write([made(number) for number in range(30, 60)])  # packs anew, without reading the damage
+    caplog.clear()
+    assert len(answers(filled)[ALIKE]) > len(before[ALIKE])
+
+
+def test_rounded_vectors_follow_an_embedder_that_changes(filled: SqliteBackend) -> None:
+    every = [each for each in filled.list(Filter("alice"), limit=99) if each.layer != "history"]
+    for number, each in enumerate(every):
+        anew = replace(embedded(each, number), embedder="newer")
+        filled.update([Change(anew, each.version)] if anew.vector is not None else [])
+    with filled.database.reading() as connection:
+        packed_now = connection.execute("SELECT sum(size) FROM codes WHERE embedder = 'newer'").get
+    assert packed_now >= FEW
+
+
 def test_nothing_of_what_was_erased_is_packed(filled: SqliteBackend) -> None:
     [gone] = [each for each in filled.list(Filter("alice"), limit=99) if "number7 " in each.content]
     assert any(b"number7" in value for value in held(filled))
@@ -134,6 +179,8 @@ def test_nothing_of_what_was_erased_is_packed(filled: SqliteBackend) -> None:
     assert not any(b'"number7"' in value for value in held(filled))
     filled.erase("alice", at=9e9)
     assert not held(filled)
+    with filled.database.reading() as connection:
+        assert connection.execute("SELECT count(*) FROM codes").get == 0
 
 
 def test_records_are_counted_as_they_change(filled: SqliteBackend) -> None:

@@ -2,7 +2,8 @@
 
 A namespace's index is made from the table `entries`, a row a record, which takes half a second for 100,000
 records. So what is made of it is kept too, as of some revision, and a reader brings that up to date by the
-entries that have changed since. It is written anew once so many have changed.
+entries that have changed since. It is written anew once so many have changed, and with it the rounded vectors
+of the namespace (`codes.py`).
 """
 
 import logging
@@ -12,6 +13,7 @@ from typing import Any, Final, TypeAlias
 import apsw
 
 from supervisor_memory.signals.index import Entry, Index
+from supervisor_memory.stores.sqlite import codes
 
 PACKED_TABLE: Final = """CREATE TABLE packed(
     namespace TEXT PRIMARY KEY, revision INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL)"""
@@ -84,12 +86,19 @@ def is_time(connection: apsw.Connection, namespace: str, revision: int, *, chang
 
 
 def pack(connection: apsw.Connection, namespace: str) -> None:
-    """Keep the index of a namespace as it is now, inside a transaction."""
+    """Keep the index of a namespace and its rounded vectors as they are now, inside a transaction."""
     index = load(connection, namespace)
+    codes.pack(connection, namespace, since=packed_at(connection, namespace), least=LEAST)
     connection.execute(
         "INSERT OR REPLACE INTO packed SELECT namespace, revision, ?, ? FROM namespaces WHERE namespace = ?",
         (len(index), index.packed(), namespace),
     )
+
+
+def packed_at(connection: apsw.Connection, namespace: str) -> int | None:
+    """The revision that what is packed of a namespace is of; None: nothing is, or it holds no more."""
+    row: Any = connection.execute(_KNOWN, (namespace,)).fetchone()
+    return None if row is None else int(row[0])
 
 
 def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ...]) -> list[str]:
@@ -101,5 +110,6 @@ def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ..
     Returns:
         The namespaces that had been packed.
     """
+    codes.unpack(connection, namespaces, bindings)
     gone = f"DELETE FROM packed WHERE namespace IN {namespaces} RETURNING namespace"
     return [str(name) for (name,) in connection.execute(gone, bindings).fetchall()]

@@ -16,6 +16,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.signals.index import Entry, entry_of
 from supervisor_memory.stores.changes import Vector, as_bytes, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
+from supervisor_memory.stores.sqlite.codes import CODES_TABLE
 from supervisor_memory.stores.sqlite.packed import LEAST, PACKED_TABLE, is_time, pack, unpack
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
@@ -255,6 +256,7 @@ SCHEMA: Final = (
     _SESSIONS_TABLE,
     *_SESSION_INDEXES,
     *_KEPT_RATHER_THAN_COUNTED,
+    CODES_TABLE,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -392,6 +394,7 @@ class Writing:
         else:
             values = (key, record.embedder, len(vector), as_bytes(vector))
             self._connection.execute("INSERT OR REPLACE INTO vectors VALUES(?, ?, ?, ?)", values)
+            self._entries[record.namespace] += 1  # else what only embeds anew would never be packed
 
     def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
         if current is not None and current.namespace != record.namespace:
@@ -617,6 +620,13 @@ def _counted_and_packed(connection: apsw.Connection) -> None:
     connection.execute(
         "INSERT INTO counts SELECT namespace, kind, status, count(*) FROM records GROUP BY 1, 2, 3"
     )
+
+
+def _vectors_packed(connection: apsw.Connection) -> None:
+    """Step to format 10: format 9 read each vector of a large namespace from its own place."""
+    connection.execute("DROP TABLE IF EXISTS codes")
+    connection.execute(CODES_TABLE)
+    connection.execute("DELETE FROM packed")
     large = "SELECT namespace FROM entries GROUP BY namespace HAVING count(*) >= ?"
     for (namespace,) in connection.execute(large, (LEAST,)).fetchall():
         pack(connection, str(namespace))
@@ -631,5 +641,6 @@ STEPS: Final[tuple[Step, ...]] = (
     _sessions_counted,
     _entries_in_time,
     _counted_and_packed,
+    _vectors_packed,
 )
 """The steps from each format to the next. A change of SCHEMA needs a step here."""

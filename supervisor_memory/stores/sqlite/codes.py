@@ -1,0 +1,175 @@
+"""The vectors of a large namespace once more, with a byte a number and side by side.
+
+A vector lies where its record was written, among those of everybody: a new process reads 100,000 of them in
+half a second, or in several from a slow disk. Of a namespace that is packed (`packed.py`) they are therefore
+kept rounded too, a quarter of the bytes, in chunks by key, as of the revision of what is packed. Whoever
+reads them brings in what has changed since, and reads exactly what can be among the best (`Matrix`).
+"""
+
+import logging
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final, NamedTuple, TypeAlias
+
+import apsw
+import numpy as np
+import numpy.typing as npt
+
+CODES_TABLE: Final = """CREATE TABLE codes(
+    namespace TEXT NOT NULL, embedder TEXT NOT NULL, dim INTEGER NOT NULL, first INTEGER NOT NULL,
+    last INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY(namespace, embedder, dim, first))"""
+MOST_IN_A_CHUNK: Final = 8_192
+"""Vectors; of more a chunk is parted, so that a change rewrites little."""
+_LARGEST: Final = 127.0
+_ROUNDING: Final = 1e-6  # of the length of what is lost, in float32
+_OF: Final = "namespace = ? AND embedder = ? AND dim = ?"
+_EVERY: Final = """SELECT v.key, v.vector FROM entries e CROSS JOIN vectors v ON v.key = e.key
+    WHERE e.namespace = ? AND v.embedder = ? AND v.dim = ? AND e.key BETWEEN ? AND ? ORDER BY e.key"""
+_ALL_KEYS: Final = (-(1 << 63), (1 << 63) - 1)
+_SPACES: Final = """SELECT v.embedder, v.dim, count(*) FROM entries e CROSS JOIN vectors v ON v.key = e.key
+    WHERE e.namespace = ? GROUP BY 1, 2"""
+_CHANGED: Final = """SELECT r.key, v.embedder, v.dim, v.vector FROM records r
+    LEFT JOIN entries e ON e.namespace = r.namespace AND e.key = r.key
+    LEFT JOIN vectors v ON v.key = e.key WHERE r.namespace = ? AND r.revision > ? ORDER BY r.key"""
+_log = logging.getLogger("supervisor_memory")
+
+Space: TypeAlias = tuple[str, int]
+"""An embedder and the dimension of its vectors."""
+Keys: TypeAlias = npt.NDArray[np.int64]
+Rows: TypeAlias = npt.NDArray[np.float32]
+_Changes: TypeAlias = Mapping[int, bytes | None]
+"""The vector of each changed record by key; None: it has none in the space."""
+
+
+class Coarse(NamedTuple):
+    """Rounded vectors by key, and the length of what rounding took from each; 0 where it is exact."""
+
+    keys: Keys
+    values: Rows
+    lost: Rows
+
+
+def load(connection: apsw.Connection, namespace: str, space: Space, *, since: int) -> Coarse | None:
+    """The rounded vectors of a namespace, those exact that have changed since the revision `since`.
+
+    None: there are none, or one of the chunks is damaged; the vectors themselves tell the same.
+    """
+    sql = f"SELECT size, data FROM codes WHERE {_OF} ORDER BY first"
+    chunks: list[Any] = connection.execute(sql, (namespace, *space)).fetchall()
+    if not chunks:
+        return None
+    changes = _changed(connection, namespace, since=since, spaces=(space,))[space]
+    size = sum(size for size, _ in chunks)
+    keys = np.empty(size + len(changes), dtype=np.int64)
+    values = np.empty((size + len(changes), space[1]), dtype=np.float32)
+    lost = np.zeros(size + len(changes), dtype=np.float32)
+    end = 0
+    try:
+        for count, data in chunks:
+            place = slice(end, end := end + count)
+            keys[place], scales, lost[place], codes = _parts(data, count, space[1])
+            np.multiply(codes, scales[:, None], out=values[place])
+    except ValueError as error:
+        _log.warning("packed vectors are damaged (%s); the vectors themselves are read instead", error)
+        return None
+    is_kept = np.ones(len(keys), dtype=np.bool_)
+    known = keys[:size]
+    for key, vector in changes.items():
+        at = int(np.searchsorted(known, key))
+        is_known = at < size and known[at] == key
+        if vector is not None:
+            if not is_known:
+                at, end = end, end + 1
+            keys[at], values[at], lost[at] = key, np.frombuffer(vector, dtype="<f4"), 0.0
+        elif is_known:
+            is_kept[at] = False
+    is_kept[end:] = False
+    if not is_kept[:end].all():
+        return Coarse(keys[is_kept], values[is_kept], lost[is_kept])
+    return Coarse(keys[:end], values[:end], lost[:end])
+
+
+def pack(connection: apsw.Connection, namespace: str, *, since: int | None, least: int) -> None:
+    """Round the vectors of a namespace anew, or those that have changed, inside a transaction.
+
+    Args:
+        since: The revision that the present chunks are of; None: there are none that hold.
+        least: How many vectors there have to be in a space.
+    """
+    if since is None:
+        unpack(connection, "(?)", (namespace,))
+        spaces: Iterable[Any] = connection.execute(_SPACES, (namespace,)).fetchall()
+        for embedder, dim, count in spaces:
+            if count >= least:
+                _pack(connection, namespace, (embedder, dim), _ALL_KEYS)
+        return
+    sql = "SELECT DISTINCT embedder, dim FROM codes WHERE namespace = ?"
+    packed: set[Any] = {*connection.execute(sql, (namespace,)).fetchall()}
+    for space, changes in _changed(connection, namespace, since=since, spaces=packed).items():
+        if space in packed:
+            _pack_changed(connection, namespace, space, changes)
+        elif 2 * len(changes) >= least:
+            _pack(connection, namespace, space, _ALL_KEYS)
+
+
+def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ...]) -> None:
+    """Drop the chunks of namespaces, an SQL expression behind IN with its bindings."""
+    connection.execute(f"DELETE FROM codes WHERE namespace IN {namespaces}", bindings)
+
+
+def _changed(
+    connection: apsw.Connection, namespace: str, *, since: int, spaces: Iterable[Space] = ()
+) -> dict[Space, dict[int, bytes | None]]:
+    """What has changed since a revision in each space in which something is new, and in those named."""
+    rows: list[Any] = connection.execute(_CHANGED, (namespace, since)).fetchall()
+    every = {*spaces, *((embedder, dim) for _, embedder, dim, _ in rows if embedder is not None)}
+    return {
+        space: {key: vector if (embedder, dim) == space else None for key, embedder, dim, vector in rows}
+        for space in every
+    }
+
+
+def _pack_changed(connection: apsw.Connection, namespace: str, space: Space, changes: _Changes) -> None:
+    """Write the chunks anew in which something has changed; what is new beyond the last comes to its end."""
+    sql = f"SELECT first, last FROM codes WHERE {_OF} ORDER BY first"
+    chunks: list[tuple[int, int]] = [*connection.execute(sql, (namespace, *space))]
+    of_chunk: dict[tuple[int, int], list[int]] = {}
+    for key in changes:
+        chunk = chunks[max(0, bisect_right(chunks, (key, _ALL_KEYS[1])) - 1)]
+        of_chunk.setdefault(chunk, [*chunk]).append(key)
+    for (first, _), keys in of_chunk.items():
+        connection.execute(f"DELETE FROM codes WHERE {_OF} AND first = ?", (namespace, *space, first))
+        _pack(connection, namespace, space, (min(keys), max(keys)))
+
+
+def _pack(connection: apsw.Connection, namespace: str, space: Space, keys: tuple[int, int]) -> None:
+    """Make chunks of the vectors with keys in a range, both ends included."""
+    rows: Iterator[Any] = iter(connection.execute(_EVERY, (namespace, *space, *keys)))
+    while some := list(islice(rows, MOST_IN_A_CHUNK)):
+        _put(connection, namespace, space, some)
+
+
+def _put(
+    connection: apsw.Connection, namespace: str, space: Space, some: Sequence[tuple[int, bytes]]
+) -> None:
+    keys = np.array([key for key, _ in some], dtype="<i8")
+    rows = np.frombuffer(b"".join([vector for _, vector in some]), dtype="<f4").reshape(-1, space[1])
+    widest = np.abs(rows).max(axis=1)
+    scales = np.where(widest > 0.0, widest / _LARGEST, 1.0).astype("<f4")
+    codes = np.rint(rows / scales[:, None]).astype(np.int8)
+    lost = np.linalg.norm(rows - codes * scales[:, None], axis=1).astype("<f4") + np.float32(_ROUNDING)
+    data = b"".join([each.tobytes() for each in (keys, scales, lost, codes)])
+    row = (namespace, *space, int(keys[0]), int(keys[-1]), len(keys), data)
+    connection.execute("INSERT INTO codes VALUES(?, ?, ?, ?, ?, ?, ?)", row)
+
+
+def _parts(data: bytes, size: int, dim: int) -> tuple[Keys, Rows, Rows, npt.NDArray[np.int8]]:
+    """The keys, the scales, what was lost and the codes of a chunk. Raises ValueError: it is damaged."""
+    if len(data) != size * (16 + dim):
+        raise ValueError(f"{len(data)} bytes for {size} vectors of {dim} numbers")
+    keys = np.frombuffer(data, dtype="<i8", count=size)
+    scales = np.frombuffer(data, dtype="<f4", count=size, offset=8 * size)
+    lost = np.frombuffer(data, dtype="<f4", count=size, offset=12 * size)
+    return keys, scales, lost, np.frombuffer(data, dtype=np.int8, offset=16 * size).reshape(size, dim)
