@@ -1,10 +1,11 @@
 """What a large SQLite store costs those who look at it: a million audit rows, 100,000 records of a user.
 
-Run: python benchmarks/large_store.py [--records 100000] [--rows 1000000] [--at DIR] [--json FILE]
+Run: python benchmarks/large_store.py [--records 100000] [--rows 1000000] [--vectors] [--at DIR] [--json FILE]
 
 A store is filled: so many facts of one user, in ten families and by five agents, written as an import writes
 them; audit rows of further decisions over a year, a tenth of them of the last day; 20,000 notes and 100,000
-accesses. With --at it is kept there and used again. Then each call is made in a process of its own, as after
+accesses. With --vectors each record has a vector at random, of 384 numbers. With --at it is kept there and
+used again. Then each call is made in a process of its own, as after
 a deploy: `cold` is the first call, `warm` the median of five more. `export`, `verify` and `forget` run once.
 """
 
@@ -18,8 +19,11 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from supervisor_memory import Filter, Scope, Settings, SupervisorMemory
 from supervisor_memory.audit.rows import Access
@@ -38,7 +42,11 @@ FAR = json.dumps([time.time() - 0.9 * YEAR, ""])
 """Behind nine tenths of the records."""
 
 
-def record(number: int, now: float) -> Record:
+VECTORS = Settings(embedding_model="hashing", embedding_dim=384)
+NO_VECTORS = Settings(embedding_model="none")
+
+
+def record(number: int, now: float, embedder: str | None = None) -> Record:
     chance = random.Random(number)
     at = now - DAY / 2 - chance.random() * YEAR
     text = (
@@ -47,16 +55,22 @@ def record(number: int, now: float) -> Record:
     )
     family, agent = FAMILIES[number % len(FAMILIES)], f"agent{number % 5}"
     by = Source("user" if family == "user_profile" else "agent", agent, f"thread-{number % 5_000}")
-    return Record(new_id(), (family, USER), text, "domain-facts", at, at, source=by)
+    made = Record(new_id(), (family, USER), text, "domain-facts", at, at, source=by)
+    if embedder is None:
+        return made
+    vector = np.random.default_rng(number).standard_normal(VECTORS.embedding_dim or 0).astype(np.float32)
+    return replace(made, vector=vector, embedder=embedder)
 
 
-def fill(place: Path, records: int, rows: int) -> None:
+def fill(place: Path, records: int, rows: int, settings: Settings) -> None:
     """Write the records, and what the logs know of a busy year."""
     now, chance = time.time(), random.Random(7)
+    with SupervisorMemory(settings) as memory:
+        embedder = None if memory.services.embedder is None else memory.services.embedder.fingerprint
     with closing(SqliteBackend(place)) as backend:
         ids: list[str] = []
         for start in range(0, records, TOGETHER):
-            page = [record(number, now) for number in range(start, min(records, start + TOGETHER))]
+            page = [record(number, now, embedder) for number in range(start, min(records, start + TOGETHER))]
             backend.write(page)
             ids += [each.id for each in page]
         log = backend.audit
@@ -98,9 +112,9 @@ def fill(place: Path, records: int, rows: int) -> None:
         log.flush()
 
 
-def calls(place: Path) -> Mapping[str, Callable[[], object]]:
+def calls(place: Path, settings: Settings) -> Mapping[str, Callable[[], object]]:
     """The calls to measure, over one memory of this process."""
-    settings = Settings(backend="sqlite", path=place, embedding_model="none")
+    settings = settings.model_copy(update={"backend": "sqlite", "path": place})
 
     def diagnosed() -> object:
         from supervisor_memory.reading.doctor import diagnose
@@ -161,9 +175,9 @@ NAMES = (
 )
 
 
-def measured(place: Path, name: str) -> Iterator[float]:
+def measured(place: Path, name: str, settings: Settings) -> Iterator[float]:
     """Milliseconds of each call, the first in a process that has made none."""
-    call = calls(place)[name]
+    call = calls(place, settings)[name]
     for _ in range(1 if name in ONCE else 1 + ROUNDS):
         began = time.perf_counter()
         call()
@@ -176,23 +190,33 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, default=100_000)
     parser.add_argument("--rows", type=int, default=1_000_000)
+    parser.add_argument("--vectors", action="store_true")
     parser.add_argument("--at", type=Path)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--only", help="the calls to measure, by name, with commas between", default="")
     parser.add_argument("--one", help=argparse.SUPPRESS)
     asked = parser.parse_args()
+    settings = VECTORS if asked.vectors else NO_VECTORS
     if asked.one:
-        print(json.dumps([*measured(asked.at, asked.one)]))
+        print(json.dumps([*measured(asked.at, asked.one, settings)]))
         return
     with tempfile.TemporaryDirectory() as passing:
         place: Path = (asked.at or Path(passing)) / "store"
         if not place.exists():
             began = time.perf_counter()
-            fill(place, asked.records, asked.rows)
+            fill(place, asked.records, asked.rows, settings)
             print(f"filled in {time.perf_counter() - began:.0f} s")
         told: dict[str, dict[str, float]] = {}
         for name in asked.only.split(",") if asked.only else NAMES:
-            command = [sys.executable, __file__, "--at", str(place), "--one", name]
+            command = [
+                sys.executable,
+                __file__,
+                *["--vectors"] * asked.vectors,
+                "--at",
+                str(place),
+                "--one",
+                name,
+            ]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if done.returncode:
                 print(f"{name:<18} failed: {done.stderr.strip().splitlines()[-1]}")

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from fastapi import FastAPI
+from fastapi.responses import RedirectResponse
 from remembering import memory
 
 from supervisor_memory.interfaces.http.access import Tokens
@@ -27,6 +28,14 @@ app = FastAPI(lifespan=lifespan, docs_url=None, redoc_url=None, openapi_url=None
 tokens = memory.settings.server_tokens
 if tokens is None:
     logging.getLogger(__name__).warning("without MEMORY_SERVER_TOKENS nobody can open /memory/dashboard")
+
+
+@app.get("/memory")
+def dashboard() -> RedirectResponse:
+    """Lead to the dashboard, since the server adds no slash."""
+    return RedirectResponse("/memory/dashboard/inbox")
+
+
 app.mount(
     "/memory",
     create_app(

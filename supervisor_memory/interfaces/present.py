@@ -151,22 +151,28 @@ def _now(record: Record | None, user_id: str | None) -> dict[str, str | None]:
 
 
 def notes_of(
-    memory: SupervisorMemory, id: str, *, limit: int, user_id: str | None = None
+    memory: SupervisorMemory,
+    id: str,
+    *,
+    limit: int,
+    user_id: str | None = None,
+    before: int | None = None,
 ) -> list[dict[str, Any]]:
     """What readers were told, newest first: in a note, in a run of a graph, or of a record, by its whole id.
 
     Args:
         limit: Most notes.
         user_id: As in `audit_rows`.
+        before: Only those with a smaller `seq`, such as that of the last note of the page before.
 
     Raises:
         RecordNotFound: nobody was told anything of it, as far as the log goes back.
     """
     log = memory.audit
     notes = (
-        log.notes(limit, user_id=user_id, id=id)
-        or log.notes(limit, user_id=user_id, run_id=id)
-        or log.notes(limit, user_id=user_id, record_id=id)
+        log.notes(limit, user_id=user_id, id=id, before=before)
+        or log.notes(limit, user_id=user_id, run_id=id, before=before)
+        or log.notes(limit, user_id=user_id, record_id=id, before=before)
     )
     if not notes:
         raise RecordNotFound(

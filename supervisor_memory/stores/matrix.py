@@ -2,7 +2,7 @@
 
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import Final, TypeAlias, TypeVar
 
 import numpy as np
@@ -29,12 +29,7 @@ class Matrix:
     """A contiguous float32 matrix that grows, with an integer key for each row.
 
     Rows and queries are vectors of unit length. Safe to share between threads; it starts none.
-
-    Rows may be rounded. Then `exactly` reads, of some keys, those it can and their vectors: what can be among
-    the best becomes exact as it is asked for.
     """
-
-    exactly: "Callable[[Keys], tuple[Keys, Cosines]] | None" = None
 
     def __init__(self, dimension: int) -> None:
         self._lock = threading.Lock()
@@ -46,23 +41,15 @@ class Matrix:
         self._sieve: Sieve | None = None
         self._was_compared = False  # the first time without a sieve, which takes longer to make
         self._is_in_order = True  # each key is greater than those of the rows before
-        self._lost: Cosines | None = None  # the length of what rounding took from each row; None: nothing
 
     @classmethod
-    def of(
-        cls, keys: Iterable[int] | Keys, values: npt.NDArray[np.float32], lost: Cosines | None = None
-    ) -> "Matrix":
-        """Make a matrix from rows with different keys; takes the array over where it is writable.
-
-        Args:
-            lost: The length of what rounding took from each row; None: nothing.
-        """
+    def of(cls, keys: Iterable[int] | Keys, values: npt.NDArray[np.float32]) -> "Matrix":
+        """Make a matrix from rows with different keys; takes the array over where it is writable."""
         matrix = cls(values.shape[1])
         if len(values):
             matrix._keys = np.array(keys if isinstance(keys, np.ndarray) else [*keys], dtype=np.int64)
             matrix._values = np.require(values, dtype=np.float32, requirements=["C", "W"])
             matrix._size = len(values)
-            matrix._lost = None if lost is None or not lost.any() else lost.copy()
             matrix._is_in_order = bool(np.all(matrix._keys[1:] > matrix._keys[:-1]))
         return matrix
 
@@ -74,18 +61,12 @@ class Matrix:
         return int(self._values.shape[1])
 
     @property
-    def is_rounded(self) -> bool:
-        """Whether rows are rounded, so that `exactly` is asked for them."""
-        return self._lost is not None
-
-    @property
     def nbytes(self) -> int:
         """The bytes it takes, room to grow included."""
         with self._lock:
             found = 0 if self._rows is None else sys.getsizeof(self._rows) + 2 * _BYTES_A_NUMBER * self._size
             coarse = 0 if self._sieve is None else self._sieve.nbytes
-            lost = 0 if self._lost is None else self._lost.nbytes
-            return self._values.nbytes + self._keys.nbytes + lost + found + coarse
+            return self._values.nbytes + self._keys.nbytes + found + coarse
 
     def put(self, key: int, vector: Vector) -> None:
         """Add a row, or replace it."""
@@ -109,8 +90,7 @@ class Matrix:
                 self._is_in_order = False
                 last = int(self._keys[self._size])
                 self._keys[row], rows[last] = last, row
-                lost = 0.0 if self._lost is None else float(self._lost[self._size])
-                self._set(row, self._values[self._size], lost=lost)
+                self._set(row, self._values[self._size])
             self._values[self._size] = 0.0
 
     def cosines(self, query: Vector, *, exact: int | None = None) -> tuple[Keys, Cosines]:
@@ -127,7 +107,6 @@ class Matrix:
         """
         with self._lock:
             if exact is None:
-                self._make_exact(np.arange(self._size))
                 return self._lent_keys(), _bounded(products(self._values[: self._size], query))
             values, rows, found = self._compared(query, exact, finely=True)
             if rows is not None:
@@ -166,7 +145,6 @@ class Matrix:
                 found = self._found_rows()
                 rows = np.array([found.get(key, -1) for key in asked.tolist()], dtype=np.intp)
             there = rows >= 0
-            self._make_exact(rows[there])
             values = np.full(len(rows), -2.0, dtype=np.float32)
             values[there] = _bounded(self._values[rows[there]] @ query)
             return values
@@ -175,10 +153,7 @@ class Matrix:
         """The cosine of one row with the query; None when there is no such row."""
         with self._lock:
             row = self._found_rows().get(key)
-            if row is None:
-                return None
-            self._make_exact(np.array([row]))
-            return max(-1.0, min(1.0, float(self._values[row] @ query)))
+            return None if row is None else max(-1.0, min(1.0, float(self._values[row] @ query)))
 
     def _compared(
         self, query: Vector, exact: int, *, finely: bool
@@ -195,42 +170,21 @@ class Matrix:
                 self._sieve = Sieve(multiply, self.dimension)
             for is_last in (True,) if finely else (False, True):
                 values, off = self._sieve.cosines(all_rows, query, products, finely=is_last)
-                some = _some_of_the_best(values, looked_at)
-                first = products(all_rows[some], query)
-                if self._lost is not None:
-                    first -= self._lost[some]
-                    off += self._lost[: self._size]
-                rows = _possible(values, off, first, exact)
+                # At least `exact` rows are this near or nearer. So a row of the best is, too, and its
+                # approximate cosine is at most `off` below.
+                first = products(all_rows[_some_of_the_best(values, looked_at)], query)
+                least = np.partition(first, len(first) - exact)[len(first) - exact] if exact > 0 else np.inf
+                rows = np.flatnonzero(values + off >= least)
                 if len(rows) <= self._size // _MOST_COMPARED:
-                    self._make_exact(rows)
                     return values, rows, products(all_rows[rows], query)
                 if not self._sieve.is_halved:
                     break
         self._was_compared = True
         values = products(all_rows, query)
-        if self._lost is None:
-            return values, None, values
-        off = self._lost[: self._size]
-        rows = _possible(values, off, values - off, exact)
-        self._make_exact(rows)
-        return values, rows, products(all_rows[rows], query)
+        return values, None, values
 
-    def _make_exact(self, rows: npt.NDArray[np.intp]) -> None:
-        """Read those of some rows that are rounded, as far as they can be read."""
-        if self._lost is None or self.exactly is None or not (wanted := rows[self._lost[rows] > 0.0]).size:
-            return
-        asked = self._keys[wanted]
-        there = dict(zip(asked.tolist(), wanted.tolist(), strict=True))
-        keys, vectors = self.exactly(asked)
-        for key, vector in zip(keys.tolist(), vectors, strict=True):
-            self._set(there[key], vector)
-        if not self._lost[: self._size].any():
-            self._lost = None
-
-    def _set(self, row: int, vector: Vector, *, lost: float = 0.0) -> None:
+    def _set(self, row: int, vector: Vector) -> None:
         self._values[row] = vector
-        if self._lost is not None:
-            self._lost[row] = lost
         if self._sieve is not None:
             self._sieve.replace(row)
 
@@ -238,7 +192,6 @@ class Matrix:
         row = self._size
         if row == len(self._values):
             self._values, self._keys = _grown(self._values), _grown(self._keys)
-            self._lost = None if self._lost is None else _grown(self._lost)
             self._keys_are_lent = False
         self._is_in_order = self._is_in_order and (row == 0 or bool(key > self._keys[row - 1]))
         self._keys[row] = key
@@ -285,19 +238,6 @@ def _best(values: Cosines, count: int) -> npt.NDArray[np.intp]:
         return np.arange(len(values))
     place = len(values) - count
     return np.flatnonzero(values >= np.partition(values, place)[place])
-
-
-def _possible(values: Cosines, off: Cosines, least: Cosines, count: int) -> npt.NDArray[np.intp]:
-    """The rows that can be among the `count` best, when each value can be `off` by as much.
-
-    At least `count` rows are as near as `least` tells, which is of some of them. So a row of the best is,
-    too, and its value is at most `off` below.
-    """
-    if count <= 0:
-        return np.empty(0, dtype=np.intp)
-    if count >= len(least):
-        return np.arange(len(values))
-    return np.flatnonzero(values + off >= np.partition(least, len(least) - count)[len(least) - count])
 
 
 def _some_of_the_best(values: Cosines, count: int) -> npt.NDArray[np.intp]:

@@ -4,9 +4,8 @@ Shared by the backends that search in this process. Storage and visibility are t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import chain, islice
-from typing import Final, Protocol, TypeAlias
+from typing import Final, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -44,35 +43,12 @@ def searched_vector(query: Query) -> tuple[str, Vector] | None:
     return query.embedder, unit(query.vector, what="the query vector")
 
 
-Floats: TypeAlias = npt.NDArray[np.float32]
-Rows: TypeAlias = npt.NDArray[np.int64]
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""
-
-
-class Vectors(Protocol):
-    """Reads the vectors of a namespace in a space."""
-
-    def __call__(
-        self, index: "NamespaceIndex", space: Space, among: Sequence[int] | None = None, /
-    ) -> "Read":
-        """The keys with vectors, and these vectors: all, perhaps rounded, or some, exact."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Read:
-    """Vectors by key. `lost` is the length of what rounding took from each; None: nothing.
-
-    `is_new`: they are as new as the index; another search may have brought it beyond what the reader sees.
-    """
-
-    keys: Sequence[int] | Rows
-    values: Floats
-    is_new: bool = True
-    lost: Floats | None = None
-
-
+Keys: TypeAlias = Sequence[int] | npt.NDArray[np.int64]
+Vectors: TypeAlias = Callable[["NamespaceIndex", Space], tuple[Keys, npt.NDArray[np.float32], bool]]
+"""Gives the keys of a namespace with vectors in a space, these vectors, and whether they are as new as
+the index."""
 Readable: TypeAlias = Callable[[Sequence[int]], Mapping[int, Record]]
 """Takes keys; gives the records that the searcher may see, by key."""
 
@@ -107,24 +83,16 @@ class NamespaceIndex:
 
     def matrix(self, space: Space, vectors: Vectors) -> Matrix:
         """The vectors in a space, by row; loaded when they are first asked for."""
-        if (matrix := self._matrices.get(space)) is None:
-            read = vectors(self, space)
-            matrix = Matrix(space[1])
-            if len(rows := self.index.rows(read.keys)):
-                matrix = Matrix.of(*_known(rows, read))
-            if read.is_new:  # else a vector could be missing that no later update would bring
-                self._matrices[space] = matrix
-        if matrix.is_rounded:
-            matrix.exactly = lambda rows: self._exact(rows, space, vectors)
+        if (matrix := self._matrices.get(space)) is not None:
+            return matrix
+        keys, values, is_new = vectors(self, space)
+        rows = self.index.rows(keys)
+        if not (known := rows >= 0).all():
+            rows, values = rows[known], values[known]
+        matrix = Matrix.of(rows, values) if len(rows) else Matrix(space[1])
+        if is_new:  # else a vector could be missing that no later update would bring
+            self._matrices[space] = matrix
         return matrix
-
-    def _exact(self, rows: Rows, space: Space, vectors: Vectors) -> tuple[Rows, Floats]:
-        """Those of some rows that can be read, and their vectors."""
-        read = vectors(self, space, self.index.keys[rows].tolist())
-        if not read.is_new:  # of an older state: rows may have had other vectors
-            return rows[:0], read.values[:0]
-        found, values, _ = _known(self.index.rows(read.keys), read)
-        return found, values
 
     def make_dense(self) -> None:
         """Give up the rows of removed records, where they are most. Called before each search."""
@@ -141,13 +109,6 @@ class NamespaceIndex:
         if row is not None:
             for matrix in self._matrices.values():
                 matrix.drop(row)
-
-
-def _known(rows: Rows, read: Read) -> tuple[Rows, Floats, Floats | None]:
-    """The rows that the index knows, with their vectors and what rounding took from them."""
-    if (known := rows >= 0).all():
-        return rows, read.values, read.lost
-    return rows[known], read.values[known], None if read.lost is None else read.lost[known]
 
 
 def search(

@@ -21,7 +21,6 @@ from supervisor_memory.stores.changes import Vector
 from supervisor_memory.stores.matrix import Matrix
 from supervisor_memory.stores.namespace import (
     NamespaceIndex,
-    Read,
     Readable,
     Vectors,
     searched_terms,
@@ -113,8 +112,8 @@ def _are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     return np.asarray(others[places] == rows)
 
 
-def _no_vectors(*_: object) -> Read:
-    return Read([], np.zeros((0, 1), dtype=np.float32))
+def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
+    return [], np.zeros((0, 1), dtype=np.float32), True
 
 
 class _Walk:

@@ -107,7 +107,7 @@ async def test_api_metrics_and_dashboard_are_below_memory_with_tokens_of_their_o
     assert "supervisor_memory_records" in server.memory("/metrics").text
     assert httpx.get(f"{server.url}/memory/v1/memories?user_id=ada").status_code == 401
     with httpx.Client(headers={"accept": "text/html"}, follow_redirects=True) as browser:
-        page = browser.get(f"{server.url}/memory/dashboard")
+        page = browser.get(f"{server.url}/memory")
     assert page.status_code == 200
     assert "/memory/dashboard/static/" in page.text
 

@@ -12,7 +12,7 @@ import pytest
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Query, Record, Source
 from supervisor_memory.stores.protocol import Change
-from supervisor_memory.stores.sqlite import codes, packed, tables
+from supervisor_memory.stores.sqlite import packed, rounded, tables
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 
@@ -27,7 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packed, "LEAST", FEW)
     monkeypatch.setattr(tables, "LEAST", FEW)
     monkeypatch.setattr(packed, "_LOOKED_AT_EVERY", 4)
-    monkeypatch.setattr(codes, "MOST_IN_A_CHUNK", 7)
+    monkeypatch.setattr(rounded, "MOST_IN_A_CHUNK", 7)
 
 
 @pytest.fixture
@@ -68,7 +68,7 @@ def answers(backend: SqliteBackend) -> dict[str, dict[str, dict[str, float]]]:
     with closing(SqliteBackend(where(backend), read_only=True)) as fresh:
         return {
             word: {
-                hit.record.content: {name: round(value, 5) for name, value in hit.parts.items()}
+                hit.record.content: {name: round(value, 3) for name, value in hit.parts.items()}
                 for hit in fresh.search(query(word), limit=99)
             }
             for word in (*WORDS, ALIKE)
@@ -119,15 +119,10 @@ def test_whatever_changes_a_packed_index_answers_as_the_entries_do(filled: Sqlit
 def test_a_store_of_the_eighth_format_is_packed_when_it_is_opened(filled: SqliteBackend) -> None:
     before = answers(filled)
     with filled.database.writing() as connection:
-        for what in (
-            "TABLE packed",
-            "TABLE codes",
-            "TABLE counts",
-            "TRIGGER a_record_more",
-            "TRIGGER a_record_less",
-        ):
-            connection.execute(f"DROP {what}")
-        connection.execute("DROP TRIGGER a_record_elsewhere")
+        for what in ("more", "less", "elsewhere"):
+            connection.execute(f"DROP TRIGGER a_record_{what}")
+        for what in ("packed", "rounded", "counts"):
+            connection.execute(f"DROP TABLE {what}")
         connection.execute("PRAGMA user_version=8")
     filled.close()
     with closing(SqliteBackend(where(filled))) as backend:
@@ -153,7 +148,7 @@ def test_where_rounded_vectors_are_damaged_the_vectors_are_read(
 ) -> None:
     before = answers(filled)
     with filled.database.writing() as connection:
-        connection.execute("UPDATE codes SET data = ?", (damage,))
+        connection.execute("UPDATE rounded SET data = ?", (damage,))
     assert answers(filled) == before
     assert "packed vectors are damaged" in caplog.text
     filled.write([made(number) for number in range(30, 60)])  # packs anew, without reading the damage
@@ -167,7 +162,7 @@ def test_rounded_vectors_follow_an_embedder_that_changes(filled: SqliteBackend) 
         anew = replace(embedded(each, number), embedder="newer")
         filled.update([Change(anew, each.version)] if anew.vector is not None else [])
     with filled.database.reading() as connection:
-        packed_now = connection.execute("SELECT sum(size) FROM codes WHERE embedder = 'newer'").get
+        packed_now = connection.execute("SELECT sum(size) FROM rounded WHERE embedder = 'newer'").get
     assert packed_now >= FEW
 
 
@@ -180,7 +175,7 @@ def test_nothing_of_what_was_erased_is_packed(filled: SqliteBackend) -> None:
     filled.erase("alice", at=9e9)
     assert not held(filled)
     with filled.database.reading() as connection:
-        assert connection.execute("SELECT count(*) FROM codes").get == 0
+        assert connection.execute("SELECT count(*) FROM rounded").get == 0
 
 
 def test_records_are_counted_as_they_change(filled: SqliteBackend) -> None:

@@ -100,7 +100,7 @@ def test_the_directory_is_for_its_owner_alone(store: Path) -> None:
 
 def test_the_file_is_set_up_to_keep_what_it_acknowledged(store: Path) -> None:
     assert peek(store, "PRAGMA journal_mode") == "wal"
-    assert peek(store, "PRAGMA user_version") == 9
+    assert peek(store, "PRAGMA user_version") == 10
     with closing(SqliteBackend(store)) as backend, backend.database.writing() as connection:
         assert connection.pragma("synchronous") == 2
         assert connection.pragma("secure_delete") == 1
@@ -134,7 +134,7 @@ def test_a_store_of_the_first_format_is_taken_to_the_present_one(tmp_path: Path)
     with closing(SqliteBackend(tmp_path)) as backend:
         assert [record.content for record in found(backend, "hills")] == ["tea of the hills"]
         assert not found(backend, "plains")
-    assert peek(tmp_path, "PRAGMA user_version") == 9
+    assert peek(tmp_path, "PRAGMA user_version") == 10
     assert peek(tmp_path, "SELECT count(*) FROM sqlite_schema WHERE name LIKE 'fts%'") == 0
 
 
@@ -148,7 +148,7 @@ def test_a_store_of_the_second_format_learns_who_is_an_assistant(tmp_path: Path)
     with closing(SqliteBackend(tmp_path)) as backend:
         assert found(backend, "hills")
     assert peek(tmp_path, "SELECT is_reply FROM entries") == 1
-    assert peek(tmp_path, "PRAGMA user_version") == 9
+    assert peek(tmp_path, "PRAGMA user_version") == 10
 
 
 def test_a_store_of_the_third_format_learns_which_messages_its_records_tell_about(tmp_path: Path) -> None:
@@ -244,7 +244,7 @@ def test_deleted_messages_are_found_by_index_without_a_look_at_the_others(store:
 
 def test_a_store_of_a_newer_release_is_refused(store: Path) -> None:
     connection = apsw.Connection(str(store / "memory.db"))
-    connection.pragma("user_version", 10)
+    connection.pragma("user_version", 11)
     connection.close()
     with pytest.raises(BackendUnavailable, match="newer release"):
         SqliteBackend(store)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.interfaces.http import answers
 from supervisor_memory.interfaces.present import (
     hits_told,
@@ -28,6 +29,7 @@ _MOST: Final = 200
 _IDS: Final = 3
 _DAY: Final = len("2026-01-31")
 G = TypeVar("G", bound="_Given")
+_Row = TypeVar("_Row")
 _Id = Annotated[str, Field(min_length=1, max_length=200)]
 Time = float | str
 AsOf = Annotated[
@@ -199,7 +201,7 @@ class AskTopics(_Given):
     task: str | None = Field(default=None, description="Also what belongs to this task.")
     max_tokens: int | None = Field(default=None, ge=0, le=100_000, description="Of all lines together.")
     limit: int = Field(default=30, ge=1, le=_MOST, description="Most topics.")
-    offset: int = Field(default=0, ge=0, le=1_000_000, description="The `next` of the page before.")
+    after: str | None = Field(default=None, description="The `next` of the page before.")
 
 
 class Topic(BaseModel):
@@ -212,17 +214,34 @@ class Topic(BaseModel):
 
 class Topics(BaseModel):
     topics: list[Topic]
-    next: int | None = Field(description="What to send as `offset`; null: no more.")
+    next: str | None = Field(description="What to send as `after`; null: no more.")
 
 
 def topics(acting: Acting, given: AskTopics) -> dict[str, Any]:
     """The table of contents: what is remembered of this user, a line for each kind and whom or what it is
     about. Begin here when you do not know what to search for."""
     found = acting.memory.topics(user_id=acting.user_id, task=given.task, max_tokens=given.max_tokens)
-    end = given.offset + given.limit
-    told = [topic.to_dict() for topic in found[given.offset : end]]
-    page = [{**each, "ids": each["ids"][:_IDS]} for each in told]
-    return {"topics": page, "next": end if end < len(found) else None}
+    page, after = _page(
+        found, [f"{each.kind}({each.target or ''})" for each in found], given.after, given.limit
+    )
+    told = [topic.to_dict() for topic in page]
+    return {"topics": [{**each, "ids": each["ids"][:_IDS]} for each in told], "next": after}
+
+
+def _page(
+    found: Sequence[_Row], names: Sequence[str], after: str | None, limit: int
+) -> tuple[Sequence[_Row], str | None]:
+    """The rows behind the one named `after`, and the name that the next page begins after.
+
+    Raises InvalidContent: there is no such row, or no more.
+    """
+    if after is not None and after not in names:
+        raise InvalidContent(
+            f"after is {after!r}, which is no `next` of this list, or is gone; begin without `after`"
+        )
+    begin = 0 if after is None else names.index(after) + 1
+    end = begin + limit
+    return found[begin:end], names[end - 1] if end < len(found) else None
 
 
 class Which(_Given):
@@ -246,8 +265,7 @@ class AskTimeline(_Given):
     until: Time | None = Field(default=None, description="With neither: only what was said before.")
     around: int = Field(default=2, ge=0, le=50, description="With an id: messages before and after.")
     limit: int = Field(default=50, ge=1, le=_MOST, description="Most messages; with neither, most sessions.")
-    offset: int = Field(default=0, ge=0, le=1_000_000, description="With a session: where to begin.")
-    after: str | None = Field(default=None, description="With neither: the `next` of the page before.")
+    after: str | None = Field(default=None, description="Without an id: the `next` of the page before.")
 
     @model_validator(mode="after")
     def _not_both(self) -> "AskTimeline":
@@ -259,7 +277,7 @@ class AskTimeline(_Given):
 class Timeline(BaseModel):
     messages: list[Brief] = Field(description="In order.")
     sessions: list[answers.Chapter] = Field(description="Newest first.")
-    next: int | str | None = Field(description="What to send as `offset`, or `after`; null: no more.")
+    next: str | None = Field(description="What to send as `after`; null: no more.")
 
 
 def timeline(acting: Acting, given: AskTimeline) -> dict[str, Any]:
@@ -274,9 +292,8 @@ def timeline(acting: Acting, given: AskTimeline) -> dict[str, Any]:
         told = timeline_told(acting.memory, limit=given.limit, user_id=acting.user_id, **asked)
         return {"messages": [], "sessions": told["sessions"], "next": told["next"]}
     said = acting.memory.session(given.session_id, user_id=acting.user_id)
-    end = given.offset + given.limit
-    page = [brief(each) for each in said[given.offset : end]]
-    return {"messages": page, "sessions": [], "next": end if end < len(said) else None}
+    page, after = _page(said, [each.id for each in said], given.after, given.limit)
+    return {"messages": [brief(each) for each in page], "sessions": [], "next": after}
 
 
 class AskRelations(_Given):
@@ -327,7 +344,7 @@ def sessions(acting: Acting, given: AskSessions) -> dict[str, Any]:
 class AskWhy(_Given):
     id: _Id = Field(description="Of a record, of a note, or of a run of the graph.")
     limit: int = Field(default=5, ge=1, le=_MOST, description="Most notes.")
-    offset: int = Field(default=0, ge=0, le=1_000, description="The `next` of the page before.")
+    after: int | None = Field(default=None, ge=1, description="The `next` of the page before.")
     verbose: Annotated[bool, Field(description="Also every score, and all that was left out.")] = False
 
 
@@ -354,16 +371,17 @@ class Told(BaseModel):
 
 class Why(BaseModel):
     notes: list[Told] = Field(description="Newest first.")
-    next: int | None = Field(description="What to send as `offset`; null: no more.")
+    next: int | None = Field(description="What to send as `after`; null: no more.")
 
 
 def why(acting: Acting, given: AskWhy) -> dict[str, Any]:
     """What readers were told of a record, in a note or in a run: by which scores, and what was left out and
     why."""
-    end = given.offset + given.limit
-    found = notes_of(acting.memory, given.id, limit=end + 1, user_id=acting.user_id)
-    page = [_note(each, verbose=given.verbose) for each in found[given.offset : end]]
-    return {"notes": page, "next": end if len(found) > end else None}
+    limit = given.limit + 1
+    found = notes_of(acting.memory, given.id, limit=limit, user_id=acting.user_id, before=given.after)
+    page = found[: given.limit]
+    more = page[-1]["seq"] if len(found) > given.limit else None
+    return {"notes": [_note(each, verbose=given.verbose) for each in page], "next": more}
 
 
 def _note(told: Mapping[str, Any], *, verbose: bool) -> dict[str, Any]:

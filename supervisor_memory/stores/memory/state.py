@@ -10,6 +10,7 @@ from operator import attrgetter
 from typing import TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from supervisor_memory.model.records import Filter, Hits, Namespace, Query, Record, Seed
 from supervisor_memory.model.records import Place as PlaceInLists
@@ -23,7 +24,7 @@ from supervisor_memory.stores.changes import (
     places,
     vector_to_store,
 )
-from supervisor_memory.stores.namespace import NamespaceIndex, Read, Space, search, searched_user
+from supervisor_memory.stores.namespace import NamespaceIndex, Space, search, searched_user
 from supervisor_memory.stores.protocol import Change, Stored
 from supervisor_memory.stores.related import naming, related
 
@@ -311,15 +312,15 @@ class State:
         return {key: r for key, r in records.items() if r.is_visible(query.now) and query.where.matches(r)}
 
     def _vectors_of(
-        self, namespace: NamespaceIndex, space: Space, among: Sequence[int] | None = None
-    ) -> Read:
-        keys = namespace.index.living_keys() if among is None else among
+        self, namespace: NamespaceIndex, space: Space
+    ) -> tuple[Sequence[int], npt.NDArray[np.float32], bool]:
+        keys = namespace.index.living_keys()
         stored = ((key, self.vectors.get(self._names[key])) for key in keys)
         there = [(key, each[1]) for key, each in stored if each and (each[0], len(each[1])) == space]
         values = np.zeros((len(there), space[1]), dtype=np.float32)
         for row, (_, vector) in enumerate(there):
             values[row] = vector
-        return Read([key for key, _ in there], values)
+        return [key for key, _ in there], values, True
 
 
 def _may_hold(where: Filter, namespace: Namespace) -> bool:

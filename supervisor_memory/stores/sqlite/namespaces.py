@@ -15,19 +15,18 @@ from typing import Any, Final, TypeAlias, TypeVar
 
 import apsw
 import numpy as np
+import numpy.typing as npt
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores import namespace
 from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
-from supervisor_memory.stores.sqlite import codes, packed
+from supervisor_memory.stores.sqlite import packed, rounded
 from supervisor_memory.stores.sqlite.tables import record_of, records_of, visible
 
 MOST_BYTES: Final = 1 << 30
 _READ_TOGETHER: Final = 4_096  # vectors
 _COUNTED_EVERY: Final = 16  # searches
-_SOME_VECTORS: Final = """SELECT v.key, v.vector FROM (SELECT value FROM json_each(?)) AS asked
-    CROSS JOIN vectors v ON v.key = asked.value WHERE v.embedder = ? AND v.dim = ?"""
 T = TypeVar("T")
 
 
@@ -65,20 +64,16 @@ class Loaded:
         return [place.index for _, place in self.places]
 
     def vectors(
-        self, index: NamespaceIndex, space: namespace.Space, among: Sequence[int] | None = None
-    ) -> namespace.Read:
-        """The vectors of a namespace in a space, see `namespace.Vectors`."""
+        self, index: NamespaceIndex, space: namespace.Space
+    ) -> tuple[namespace.Keys, npt.NDArray[np.float32], bool]:
+        """The keys of a namespace with vectors in a space, these vectors, and whether they are as new as the
+        index: another search may have brought the index beyond what this connection sees."""
         embedder, dimension = space
         seen, place = next(each for each in self.places if each[1].index is index)
         is_new = place.revision == seen.revision
-        if among is not None:
-            asked = (json.dumps(among), *space)
-            some: list[Any] = self.connection.execute(_SOME_VECTORS, asked).fetchall()
-            read = np.frombuffer(b"".join([vector for _, vector in some]), dtype="<f4")
-            return namespace.Read([int(key) for key, _ in some], read.reshape(-1, dimension), is_new)
         since = packed.packed_at(self.connection, seen.namespace)
-        if since is not None and (held := codes.load(self.connection, seen.namespace, space, since=since)):
-            return namespace.Read(held.keys, held.values, is_new, held.lost)
+        if since is not None and (held := rounded.load(self.connection, seen.namespace, space, since=since)):
+            return *held, is_new
         rows: Iterator[Any] = iter(
             self.connection.execute(
                 # An active record has an entry; the rows of the records are larger and lie apart.
@@ -89,14 +84,14 @@ class Loaded:
         )
         keys: list[int] = []
         values = np.empty((len(index.index), dimension), dtype=np.float32)
-        while page := list(islice(rows, _READ_TOGETHER)):  # all at once would take the memory twice
+        while some := list(islice(rows, _READ_TOGETHER)):  # all at once would take the memory twice
             known = len(keys)
-            keys += [int(key) for key, _ in page]
+            keys += [int(key) for key, _ in some]
             if len(keys) > len(values):  # the index is newer than what is read, and has fewer
                 values = np.concatenate([values, np.empty_like(values, shape=(len(keys), dimension))])
-            read = np.frombuffer(b"".join([vector for _, vector in page]), dtype="<f4")
+            read = np.frombuffer(b"".join([vector for _, vector in some]), dtype="<f4")
             values[known : len(keys)] = read.reshape(-1, dimension)
-        return namespace.Read(keys, values[: len(keys)], is_new)
+        return keys, values[: len(keys)], is_new
 
 
 class Namespaces:

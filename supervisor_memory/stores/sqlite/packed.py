@@ -3,7 +3,7 @@
 A namespace's index is made from the table `entries`, a row a record, which takes half a second for 100,000
 records. So what is made of it is kept too, as of some revision, and a reader brings that up to date by the
 entries that have changed since. It is written anew once so many have changed, and with it the rounded vectors
-of the namespace (`codes.py`).
+of the namespace (`rounded.py`).
 """
 
 import logging
@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 import apsw
 
 from supervisor_memory.signals.index import Entry, Index
-from supervisor_memory.stores.sqlite import codes
+from supervisor_memory.stores.sqlite import rounded
 
 PACKED_TABLE: Final = """CREATE TABLE packed(
     namespace TEXT PRIMARY KEY, revision INTEGER NOT NULL, size INTEGER NOT NULL, data BLOB NOT NULL)"""
@@ -88,7 +88,7 @@ def is_time(connection: apsw.Connection, namespace: str, revision: int, *, chang
 def pack(connection: apsw.Connection, namespace: str) -> None:
     """Keep the index of a namespace and its rounded vectors as they are now, inside a transaction."""
     index = load(connection, namespace)
-    codes.pack(connection, namespace, since=packed_at(connection, namespace), least=LEAST)
+    rounded.pack(connection, namespace, since=packed_at(connection, namespace), least=LEAST)
     connection.execute(
         "INSERT OR REPLACE INTO packed SELECT namespace, revision, ?, ? FROM namespaces WHERE namespace = ?",
         (len(index), index.packed(), namespace),
@@ -110,6 +110,6 @@ def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ..
     Returns:
         The namespaces that had been packed.
     """
-    codes.unpack(connection, namespaces, bindings)
+    rounded.unpack(connection, namespaces, bindings)
     gone = f"DELETE FROM packed WHERE namespace IN {namespaces} RETURNING namespace"
     return [str(name) for (name,) in connection.execute(gone, bindings).fetchall()]

@@ -16,8 +16,8 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Namespace, R
 from supervisor_memory.signals.index import Entry, entry_of
 from supervisor_memory.stores.changes import Vector, as_bytes, as_stored, clash, vector_to_store
 from supervisor_memory.stores.protocol import Change, Stored
-from supervisor_memory.stores.sqlite.codes import CODES_TABLE
 from supervisor_memory.stores.sqlite.packed import LEAST, PACKED_TABLE, is_time, pack, unpack
+from supervisor_memory.stores.sqlite.rounded import ROUNDED_TABLE
 
 Condition: TypeAlias = tuple[str, tuple[str | float, ...]]
 """An SQL expression and its bindings."""
@@ -256,7 +256,7 @@ SCHEMA: Final = (
     _SESSIONS_TABLE,
     *_SESSION_INDEXES,
     *_KEPT_RATHER_THAN_COUNTED,
-    CODES_TABLE,
+    ROUNDED_TABLE,
 )
 _COLUMNS: Final = (
     *("id", "namespace", "family", "user_id", "task", "kind", "layer", "status", "subject", "attribute"),
@@ -624,8 +624,8 @@ def _counted_and_packed(connection: apsw.Connection) -> None:
 
 def _vectors_packed(connection: apsw.Connection) -> None:
     """Step to format 10: format 9 read each vector of a large namespace from its own place."""
-    connection.execute("DROP TABLE IF EXISTS codes")
-    connection.execute(CODES_TABLE)
+    connection.execute("DROP TABLE IF EXISTS rounded")
+    connection.execute(ROUNDED_TABLE)
     connection.execute("DELETE FROM packed")
     large = "SELECT namespace FROM entries GROUP BY namespace HAVING count(*) >= ?"
     for (namespace,) in connection.execute(large, (LEAST,)).fetchall():

@@ -106,6 +106,9 @@ async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
         in_full = (await call("memory_why", id=ids["own"], verbose=True))["notes"][0]["note"]
         assert in_full["shown"][0]["parts"]
         assert refusal(await client.call_tool("memory_why", {"id": ids["own"][:-1]})).startswith("not-found")
+        newest = await call("memory_why", id=ids["own"], limit=1)
+        older = await call("memory_why", id=ids["own"], limit=1, after=newest["next"])
+        assert newest["notes"][0]["id"] == told_of["id"] != older["notes"][0]["id"]
         written = await call("memory_write", content="Reports go out on Fridays.", session_id="adas-session")
         assert written["status"] == "added"
         await call("memory_update", id=written["id"], content="Reports go out on Mondays.")
@@ -149,11 +152,11 @@ async def test_a_timeline_is_read_a_page_at_a_time(way: str, store: Path, opened
             memory.remember([("user", f"Sentence number {number}.")], Scope("ada", session_id="long"))
     async with near(way, store, opened) as client:
         first = told(await client.call_tool("memory_timeline", {"session_id": "long", "limit": 2}))
-        rest = told(
-            await client.call_tool("memory_timeline", {"session_id": "long", "offset": first["next"]})
-        )
+        rest = told(await client.call_tool("memory_timeline", {"session_id": "long", "after": first["next"]}))
         said = [each["text"] for page in (first, rest) for each in page["messages"]]
         assert said == [f"Sentence number {number}." for number in range(3)]
+        gone = {"session_id": "long", "after": "no such message"}
+        assert "begin without `after`" in refusal(await client.call_tool("memory_timeline", gone))
         assert rest["next"] is None
         around = told(
             await client.call_tool("memory_timeline", {"id": first["messages"][1]["id"], "around": 1})
@@ -359,7 +362,8 @@ async def test_answers_weigh_little_more_than_the_memory_in_them(opened: Opened)
                 page = told(await client.call_tool("memory_list", {"limit": 15, "after": page["next"]}))
                 seen += [each["id"] for each in page["records"]]
             assert len(seen) == len(set(seen)) == 40
-            assert told(await client.call_tool("memory_topics", {"limit": 1}))["topics"]
+            page = told(await client.call_tool("memory_topics", {"limit": 1}))
+            assert page["topics"]
 
 
 @NEAR
