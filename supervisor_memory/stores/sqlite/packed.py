@@ -21,7 +21,7 @@ LEAST: Final = 1_024
 """Changed records after which an index is packed at the earliest; of larger ones an eighth has to change."""
 _PART: Final = 8
 _LOOKED_AT_EVERY: Final = 256
-"""Commits of a namespace, or changes of one commit, after which it is looked at whether it is time."""
+"""Commits of a namespace, or changes in a commit, between two looks whether to pack it."""
 _ENTRY: Final = "e.terms, e.said_at, e.stream, e.speaker, e.asks, e.is_reply"
 _ALL: Final = f"SELECT e.key, {_ENTRY} FROM entries e WHERE e.namespace = ? ORDER BY e.key"
 _CHANGED: Final = f"""SELECT r.key, v.embedder, v.vector, {_ENTRY} FROM records r
@@ -96,7 +96,7 @@ def pack(connection: apsw.Connection, namespace: str) -> None:
 
 
 def packed_at(connection: apsw.Connection, namespace: str) -> int | None:
-    """The revision that what is packed of a namespace is of; None: nothing is, or it holds no more."""
+    """The revision at which a namespace was packed; None: there is nothing valid."""
     row: Any = connection.execute(_KNOWN, (namespace,)).fetchone()
     return None if row is None else int(row[0])
 

@@ -48,7 +48,7 @@ _Changes: TypeAlias = Mapping[int, bytes | None]
 def load(
     connection: apsw.Connection, namespace: str, space: Space, *, since: int
 ) -> tuple[Keys, Rows] | None:
-    """The vectors of a namespace by key, as they are now; those that have not changed since `since` rounded.
+    """The vectors of a namespace by key, as they are now: rounded, if unchanged since a revision.
 
     None: there are none, or one of the chunks is damaged; the vectors themselves tell the same.
     """
@@ -117,7 +117,7 @@ def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ..
 def _changed(
     connection: apsw.Connection, namespace: str, *, since: int, spaces: Iterable[Space] = ()
 ) -> dict[Space, dict[int, bytes | None]]:
-    """What has changed since a revision in each space in which something is new, and in those named."""
+    """Changed vectors since a revision, by space; each of `spaces` has an entry."""
     rows: list[Any] = connection.execute(_CHANGED, (namespace, since)).fetchall()
     every = {*spaces, *((embedder, dim) for _, embedder, dim, _ in rows if embedder is not None)}
     return {
@@ -127,7 +127,7 @@ def _changed(
 
 
 def _pack_changed(connection: apsw.Connection, namespace: str, space: Space, changes: _Changes) -> None:
-    """Write the chunks anew in which something has changed; what is new beyond the last comes to its end."""
+    """Write changed chunks anew; new keys beyond the last chunk join it."""
     sql = f"SELECT first, last FROM rounded WHERE {_OF} ORDER BY first"
     chunks: list[tuple[int, int]] = [*connection.execute(sql, (namespace, *space))]
     of_chunk: dict[tuple[int, int], list[int]] = {}
