@@ -1,11 +1,15 @@
 """What each recipe finds without a model, beside the default and its own bare store, and what it costs.
 
 Run: python benchmarks/recipes.py [--set NAME …] [--recipe NAME …] [--cost [--size N …]] [--write]
+     python benchmarks/recipes.py --guards FILE [--recipe NAME …] [--write]
 
 The sets are those of `benchmarks/quality`, with all-MiniLM-L6-v2 for English and multilingual-e5-small for
 Chinese. `--cost` measures search and insert over growing stores instead, with an embedder that only hashes,
-so that embedding counts for nothing. `--write` puts the figures into docs/recipes.json, of which
-docs/recipes.py makes the table of docs/recipes.md.
+so that embedding counts for nothing. `--guards` compares recipes with what their mechanisms found as
+prototypes, over the LoCoMo conversations that these were measured on, in the shape of `compare --on`: turns
+as "Speaker: text", all-MiniLM-L6-v2, no chores, and ten records told where a recipe tells fewer; so it says
+whether a recipe finds what its mechanism can, and not what its authors reached. `--write` puts the figures
+into docs/recipes.json, of which docs/recipes.py makes the table of docs/recipes.md.
 """
 
 import argparse
@@ -40,6 +44,7 @@ from supervisor_memory.reading.compared import (
 )
 from supervisor_memory.recipes.bare import BY_MEANING
 from supervisor_memory.recipes.open import OURS
+from supervisor_memory.recipes.open import published as open_published
 from supervisor_memory.settings import Settings
 
 OWN = Path(__file__).parent / "quality"
@@ -49,6 +54,21 @@ CUTS, TOKENS, DEPTH = (5, 10), (600,), 40
 ROUNDS = 5
 PEER = "isage-neuromem"
 SIZES = (300, 1_000, 3_000, 10_000)
+GUARDS: dict[str, tuple[str, float, dict[str, Any]]] = {
+    "hipporag": ("R@10", 0.62, {}),
+    "hipporag2": ("R@10", 0.70, {}),
+    "generative_agents": ("R@10", 0.51, {}),
+    "memorybank": ("R@10", 0.44, {"top_k": 10}),
+    "a_mem": ("R@10", 0.51, {}),
+    "memoryos": ("R@10", 0.40, {"pages": 10}),
+    "mem0_now": ("R@10", 0.54, {}),
+    "scm": ("R@10", 0.44, {"top_k": 10}),
+    "secom": ("R@600t", 0.72, {}),
+    "ld_agent": ("R@10", 0.32, {"memories": 10}),
+    "memgpt": ("R@10", 0.31, {}),
+}
+"""For a recipe the figure, the least of it, and the constants that make it tell ten records. The least is
+what a prototype found over five conversations (997 questions), less some .015."""
 
 
 def figures(sets: Sequence[str], names: Sequence[str], neuromem: Path | None) -> dict[str, Any]:
@@ -88,6 +108,25 @@ def figures(sets: Sequence[str], names: Sequence[str], neuromem: Path | None) ->
             "is_below_bare": bare.mean < 0 and not bare.is_none,
             "search_ms": round(quantile(times, 0.5), 1),
         }
+    return told
+
+
+def guards(path: Path, names: Sequence[str]) -> dict[str, Any]:
+    """The figure of each recipe that has a guard, over the conversations of a file."""
+    opened = open_embedder(MINILM, dimension=None)
+    if opened is None:
+        raise SystemExit("there is no embedder to measure with")
+    embedder, held = Remembered(opened), read_questions(path)
+    questions = [*chain.from_iterable(each.questions for each in held)]
+    told = {}
+    for name, (figure, least, constants) in GUARDS.items():
+        published = open_published(name)
+        if published is None or name not in names:
+            continue
+        done = measured(published.recipe(**constants), held, embedder=embedder, depth=DEPTH)
+        found = mean(done.figures(questions, cuts=CUTS, tokens=TOKENS)[figure])
+        told[name] = {"figure": figure, "least": least, "found": round(found, 3), "with": constants}
+        print(f"{name:20} {figure} {found:.3f}, guard {least:.2f}", flush=True)
     return told
 
 
@@ -163,13 +202,18 @@ def main() -> None:
     parser.add_argument("--recipe", action="append", choices=[*OURS], help="measure these alone, anew")
     parser.add_argument("--cost", action="store_true", help="measure search and insert instead")
     parser.add_argument("--size", action="append", type=int, help="over so many records alone")
+    parser.add_argument("--guards", type=Path, metavar="FILE", help="measure recipes that have a guard")
     parser.add_argument("--neuromem", type=Path, help="a Python with isage-neuromem, see neuromem.py")
     parser.add_argument("--write", action="store_true", help="write docs/recipes.json")
     given = parser.parse_args()
     logging.getLogger("supervisor_memory").setLevel(logging.ERROR)
     told = json.loads(PAGE.read_text("utf-8")) if PAGE.exists() else {}
     names = given.recipe or [*OURS]
-    if given.cost:
+    if given.guards:
+        found = guards(given.guards, names)
+        now = {"date": datetime.now(UTC).strftime("%Y-%m-%d"), "recipes": found}
+        told["guards"] = now | {"recipes": told.get("guards", {}).get("recipes", {}) | found}
+    elif given.cost:
         before = told.get("cost", {})
         new = {str(n): before.get(str(n), {}) | cost(n, names) for n in given.size or SIZES}
         told["cost"] = dict(sorted((before | new).items(), key=lambda pair: int(pair[0])))

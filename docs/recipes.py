@@ -51,6 +51,7 @@ def _told() -> Iterator[str]:
         "other recipe. A recipe that hands out few records cannot reach a high R@10: how many is one of its "
         "constants.\n"
     )
+    yield from _guards(measured.get("guards", {}))
     yield from _costs(measured.get("cost", {}))
     for each in known:
         yield f"\n### {each.name}\n\n{each.said['Title']}\n\n"
@@ -68,6 +69,23 @@ def _told() -> Iterator[str]:
 
 def _cells(row: Mapping[str, Any]) -> str:
     return " | ".join(f"{row[name]:.3f}" if row else "–" for name in ("R@5", "R@10", "R@600t"))
+
+
+def _guards(guards: Mapping[str, Any]) -> Iterator[str]:
+    """What recipes find beside what their mechanisms found as prototypes."""
+    if not guards:
+        return
+    yield (
+        "\nChats between friends name few things, so each recipe is also held against what a prototype of "
+        "its mechanism found there without a model: the first five conversations of LoCoMo (997 questions), "
+        'turns as "Speaker: text", all-MiniLM-L6-v2, no chores, and ten records told where a recipe tells '
+        f"fewer. Measured {guards['date']} by `python benchmarks/recipes.py --guards FILE`.\n\n"
+        "| recipe | figure | found | at least | with |\n|---|---|--:|--:|---|\n"
+    )
+    for name, row in guards["recipes"].items():
+        changed = ", ".join(f"`{constant} = {value}`" for constant, value in row["with"].items())
+        found = f"{row['found']:.3f}{' **(less)**' if row['found'] < row['least'] else ''}"
+        yield f"| `{name}` | {row['figure']} | {found} | {row['least']:.2f} | {changed} |\n"
 
 
 def _costs(cost: Mapping[str, Any]) -> Iterator[str]:

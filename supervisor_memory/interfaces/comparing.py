@@ -79,9 +79,10 @@ def _asked(
         raise BackendError(f"recipe {told.recipe}: a search did not work: {'; '.join(hits.notes)}")
     told.notes |= dict.fromkeys(hits.notes)
     found: dict[str, int] = {}
-    for hit in hits:  # what was made from records stands for them, at its own cost
+    for hit in hits:  # what was made from records stands for them, one after the other, at its own cost
         size = memory.services.count_tokens(hit.excerpt or hit.record.content)
-        for id in hit.record.made_from or (hit.record.id,):
-            found.setdefault(ids.get(id, id), size)
-            size = 0  # it is told once
+        parts = (ids.get(id, id) for id in hit.record.made_from or (hit.record.id,))
+        new = [id for id in dict.fromkeys(parts) if id not in found]
+        ends = [size * n // len(new) for n in range(len(new) + 1)]
+        found |= {id: ends[n + 1] - ends[n] for n, id in enumerate(new)}
     return Asked(tuple(found), tuple(found.values()), ms)

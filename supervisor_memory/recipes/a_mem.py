@@ -9,8 +9,8 @@ Differs: a neighbour whose context or tags change is embedded anew at once, not 
 hits link to comes behind all of them, and no more than k in all. The question is searched for as it is: no
 model is asked for its keywords. In a turn nobody waits for a model: what a turn keeps by itself is noted as
 where there is none. What a model wrote of a note into another stays there when the note is deleted.
-Without a model: keywords are the names in a text, its context is "General", there are no tags, the nearest
-notes from a cosine of .7 on are linked, and none is changed.
+Without a model: keywords are the words of a text but stop-words, and its names in Chinese; its context is
+"General", there are no tags, the nearest notes from a cosine of .7 on are linked, and none is changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,7 @@ from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.mem0_now import only_add
 from supervisor_memory.recipes.operators.answers import texts_of, told_in
 from supervisor_memory.recipes.operators.links import LINKS, expand
-from supervisor_memory.recipes.operators.notes import beside
+from supervisor_memory.recipes.operators.notes import beside, keywords_of
 from supervisor_memory.recipes.operators.order import by_meaning, first, weigh
 from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
@@ -32,11 +32,9 @@ from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.entities import entities
 
 NOTE: Final = "note"  # the metadata key for a note's keywords, context and tags
 _GENERAL: Final = "General"  # memory_layer.py: MemoryNote, where the model said none
-_KEYWORDS = 5  # of the names in a text
 _MOST_WORDS, _LONGEST = 10, 2_000  # of a list by a model; characters of a text that it is shown
 
 
@@ -60,11 +58,10 @@ def framed(note: Mapping[str, Any]) -> dict[str, Any]:
 def as_note(text: str, when: float, view: ReadStore) -> Mapping[str, Any]:
     """The metadata of a text's note, as the model describes it, or by the names in it."""
     told = told_in(view.complete(view.prompt("note", text=text[:_LONGEST]))) if view.has_model else {}
-    named = [each.name for each in entities(text)[:_KEYWORDS]]
     context = told.get("context")
     return framed(
         {
-            "keywords": texts_of(told.get("keywords"), most=_MOST_WORDS) or named,
+            "keywords": texts_of(told.get("keywords"), most=_MOST_WORDS) or keywords_of(text),
             "context": context.strip() if isinstance(context, str) and context.strip() else _GENERAL,
             "tags": texts_of(told.get("tags"), most=_MOST_WORDS),
         }

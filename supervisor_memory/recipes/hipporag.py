@@ -7,16 +7,17 @@ Follows: the paper: names of one triple are joined, each name of the question be
 name, less where many records hold it, PageRank walks on half of the time, and a record counts what the names
 of its triples count, each as often as it is in one. Where a name was only nearly found, half of the score is
 by meaning (`doc_ensemble`).
-Differs: the graph is of the records nearest to the question and of those that these are joined to by names.
-Names of the question are found by rule; the nearest is the one that shares most words, where the code
-compares vectors, and there are no edges between names that are only alike (cosine from .8 on).
-Without a model: names are found by rule, and those of one record are joined.
+Differs: the graph is of the records nearest to the question, by meaning and words, and of those that these
+are joined to by names. Names of the question are found by rule; the nearest is the one that shares most
+words, where the code compares vectors, and there are no edges between names that are only alike (cosine from
+.8 on).
+Without a model: names are found by rule, and those of one record are joined. What was said in a conversation
+has its words, but stop-words, for names.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
 from typing import Final
 
 from supervisor_memory.flow import Reading, Recalling, Recipe
@@ -26,12 +27,14 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.mem0_now import only_add
 from supervisor_memory.recipes.operators.notes import beside
-from supervisor_memory.recipes.operators.order import first, likeness, normalised, ordered
+from supervisor_memory.recipes.operators.order import first_by, likeness, normalised
 from supervisor_memory.recipes.operators.phrases import (
     as_graph,
+    asked_in,
     ends_of,
     phrases_of,
     search_around,
+    triples_of,
     vouched,
     walked,
 )
@@ -39,7 +42,6 @@ from supervisor_memory.recipes.operators.signals import search_by
 from supervisor_memory.recipes.published import Published, constant
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.stages.post_retrieval.rerank import reranked
-from supervisor_memory.understand.entities import entities
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +53,13 @@ class Constants:
     )
     recognition_threshold: float = constant(0.9, "hipporag.py: recognition_threshold", least=0, most=1)
     top_k: int = constant(10, "hipporag.py: rank_docs, top_k", least=1, most=1000)
-    nearest: int = constant(50, "ours: records by meaning in the graph", least=1, most=1000)
+    nearest: int = constant(75, "ours: records by meaning and words in the graph", least=1, most=1000)
     joined: int = constant(50, "ours: records by a walk in the graph", least=0, most=1000)
 
 
 def edges_of(records: Iterable[Record]) -> Counter[tuple[str, str]]:
-    """How often two names are in one triple or, of a record without triples, in one record."""
-    found: Counter[tuple[str, str]] = Counter()
-    for record in records:
-        found.update(ends_of(record) or combinations(phrases_of(record), 2))
-    return found
+    """How often two names are in one triple."""
+    return Counter(pair for record in records for pair in ends_of(record))
 
 
 def told_by(record: Record) -> Sequence[str]:
@@ -68,15 +67,18 @@ def told_by(record: Record) -> Sequence[str]:
     return [name for pair in ends_of(record) for name in pair] or phrases_of(record)
 
 
-def linked(asked: Iterable[str], names: Iterable[str]) -> dict[str, float]:
-    """The name nearest to each that is asked for, and how alike they are: the share of words in common."""
-    words = {name: frozenset(terms(name)) for name in names}
-    found: dict[str, float] = {}
+def linked(asked: Iterable[str], names: Collection[str]) -> dict[str, tuple[str, float]]:
+    """For each name that is asked for the nearest, and how alike they are: the share of words in common.
+
+    One that shares no word with any is nearest to "", and like it by 0.
+    """
+    several = {name: frozenset(terms(name)) for name in names if " " in name}
+    found: dict[str, tuple[str, float]] = {}
     for each in asked:
         mine = frozenset(terms(each))
-        best = max(words, key=lambda name: (name == each, _alike(mine, words[name]), name), default=None)
-        if best is not None and (value := 1.0 if best == each else _alike(mine, words[best])):
-            found[best] = max(found.get(best, 0.0), value)
+        alike = ((_alike(mine, words), name) for name, words in several.items())
+        value, name = (1.0, each) if each in names else max(alike, default=(0.0, ""))
+        found[each] = (name, value) if value else ("", 0.0)
     return found
 
 
@@ -91,19 +93,21 @@ def by_names(c: Constants) -> Reading:
         hits = plan.hits.items
         if plan.query is None or not hits:
             return plan
-        held = [told_by(hit.record) for hit in hits]
-        asked = [each.key for each in entities(plan.turn.text)]
-        links = linked(asked, {name for each in held for name in each})
+        records = [hit.record for hit in hits]
+        held = [told_by(record) for record in records]
+        links = linked(asked_in(plan.turn.text, records), {name for each in held for name in each})
+        begun = {name for name, _ in links.values() if name}
         dense = normalised([max(likeness(hit), 0.0) for hit in hits])
         scores = dense
-        if links:
+        if begun:
             holders = Counter(name for each in held for name in {*each})
-            begun = {name: 1.0 / holders[name] for name in links}
-            scores = normalised(walked(held, edges_of(h.record for h in hits), begun, damping=c.damping))
-            if min(links.values()) <= c.recognition_threshold:
+            at = {name: 1.0 / holders[name] for name in begun}
+            loose = [phrases_of(record) for record in records if not triples_of(record)]
+            scores = normalised(walked(held, edges_of(records), at, together=loose, damping=c.damping))
+            if min(value for _, value in links.values()) <= c.recognition_threshold:
                 scores = [(a + b) / 2 for a, b in zip(scores, dense, strict=True)]
-        items = ordered(hits, scores, "hipporag")
-        return replace(plan, hits=replace(plan.hits, items=vouched(items, c.top_k)))
+        told = first_by(plan, scores, "hipporag", keep=c.top_k)
+        return replace(told, hits=replace(told.hits, items=vouched(told.hits.items, c.top_k)))
 
     return by_walk
 
@@ -111,8 +115,8 @@ def by_names(c: Constants) -> Reading:
 def hipporag(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(PLAIN, by_names(c), first(c.top_k)),
-        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, by_names(c)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0, words=1.0)),
         retrieval=(search_around(c.nearest, c.joined), *PLAIN.retrieval[1:]),
         pre_insert=(*PLAIN.pre_insert, beside(as_graph)),
         insert=(deciding(judge=only_add),),

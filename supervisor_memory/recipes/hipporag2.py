@@ -6,11 +6,13 @@ Code: OSU-NLP-Group/HippoRAG@c617143, src/hipporag/HippoRAG.py and utils/config_
 Follows: the code: names get the mean score of their facts, each by the number of records with that name, the
 first five of them begin the walk, every record a little; PageRank orders the records. Without a fact that
 helps meaning alone does. `damping` is the chance to walk on, as in igraph.
-Differs: the graph is of the records nearest to the question and of those that these are joined to by names,
-not of the whole store. A fact scores as its record does; it has no vector of its own. The same name is the
-same node: there are no edges between names that are only alike (cosine from .8 on). Answers in several steps
-are left out.
-Without a model: a record is a fact of all that it names, none is filtered, and names are found by rule.
+Differs: the graph is of the records nearest to the question, by meaning and words, and of those that these
+are joined to by names, not of the whole store. A fact scores as its record does; it has no vector of its own.
+The same name is the same node: there are no edges between names that are only alike (cosine from .8 on).
+Answers in several steps are left out.
+Without a model: names are found by rule, a record is a fact of all that it names, and none is filtered. What
+was said in a conversation has its words, but stop-words, for names; where there is nothing else, the words of
+the question begin the walk, as in the paper's ablation "NER to node".
 """
 
 from collections import Counter, defaultdict
@@ -25,10 +27,12 @@ from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.mem0_now import only_add
 from supervisor_memory.recipes.operators.answers import told_in
 from supervisor_memory.recipes.operators.notes import beside
-from supervisor_memory.recipes.operators.order import first, likeness, normalised, ordered
+from supervisor_memory.recipes.operators.order import first_by, likeness, normalised
 from supervisor_memory.recipes.operators.phrases import (
     as_graph,
+    asked_in,
     ends_of,
+    is_worded,
     phrases_of,
     search_around,
     triples_of,
@@ -50,7 +54,7 @@ class Constants:
     passage_node_weight: float = constant(0.05, "config_utils.py: passage_node_weight", least=0, most=1)
     retrieval_top_k: int = constant(200, "config_utils.py: retrieval_top_k", least=1, most=1000)
     qa_top_k: int = constant(5, "config_utils.py: qa_top_k, those that pass a threshold", least=1, most=1000)
-    nearest: int = constant(50, "ours: records by meaning in the graph", least=1, most=1000)
+    nearest: int = constant(75, "ours: records by meaning and words in the graph", least=1, most=1000)
     joined: int = constant(50, "ours: records by a walk in the graph", least=0, most=1000)
 
 
@@ -64,9 +68,13 @@ class Fact:
 
 
 def facts_of(hits: Sequence[Hit], scores: Sequence[float], most: int) -> list[Fact]:
-    """The facts of the best hits: their triples or, where there are none, all that a record names."""
+    """The facts of the best hits: their triples or, where there are none, all that a record names.
+
+    What has its words for names is no fact.
+    """
     found: list[Fact] = []
-    for hit, score in sorted(zip(hits, scores, strict=True), key=lambda pair: -pair[1])[:most]:
+    several = (pair for pair in zip(hits, scores, strict=True) if not is_worded(pair[0].record))
+    for hit, score in sorted(several, key=lambda pair: -pair[1])[:most]:
         ends = ends_of(hit.record)
         told = [" ".join(triple) for triple in triples_of(hit.record)] if ends else [hit.record.content]
         names: Sequence[Sequence[str]] = ends or [phrases_of(hit.record)]
@@ -92,16 +100,21 @@ def by_pagerank(c: Constants) -> Reading:
         if plan.query is None or not hits:
             return plan
         scores = dense = normalised([max(likeness(hit), 0.0) for hit in hits])
+        records = [hit.record for hit in hits]
+        held = [phrases_of(record) for record in records]
+        holders = Counter(name for each in held for name in each)
         facts = facts_of(hits, dense, c.linking_top_k)
-        facts = _helpful(facts, plan.turn.text, view) if view.has_model and facts else facts
-        held = [phrases_of(hit.record) for hit in hits]
-        begun = beginnings(facts, Counter(name for each in held for name in each), c.linking_top_k)
+        if not facts:
+            facts = [Fact(n, (n,), 1.0) for n in asked_in(plan.turn.text, records) if n in holders]
+        elif view.has_model:
+            facts = _helpful(facts, plan.turn.text, view)
+        begun = beginnings(facts, holders, c.linking_top_k)
         if any(begun.values()):
-            edges = Counter(pair for hit in hits for pair in ends_of(hit.record))
+            edges = Counter(pair for record in records for pair in ends_of(record))
             light = [c.passage_node_weight * each for each in dense]
             scores = walked(held, edges, begun, records=light, damping=c.damping)
-        items = ordered(hits, scores, "hipporag2", most=max(scores) or 1.0)
-        return replace(plan, hits=replace(plan.hits, items=vouched(items, c.qa_top_k)))
+        told = first_by(plan, scores, "hipporag2", keep=c.retrieval_top_k, most=max(scores) or 1.0)
+        return replace(told, hits=replace(told.hits, items=vouched(told.hits.items, c.qa_top_k)))
 
     return by_walk
 
@@ -117,8 +130,8 @@ def _helpful(facts: Sequence[Fact], question: str, view: ReadStore) -> list[Fact
 def hipporag2(c: Constants) -> Recipe:
     """The recipe of these constants."""
     return replace(
-        reranked(PLAIN, by_pagerank(c), first(c.retrieval_top_k)),
-        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0)),
+        reranked(PLAIN, by_pagerank(c)),
+        pre_retrieval=(*PLAIN.pre_retrieval, search_by(meaning=1.0, words=1.0)),
         retrieval=(search_around(c.nearest, c.joined), *PLAIN.retrieval[1:]),
         pre_insert=(*PLAIN.pre_insert, beside(as_graph)),
         insert=(deciding(judge=only_add),),

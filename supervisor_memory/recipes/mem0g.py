@@ -11,9 +11,6 @@ BM25 counts the words of a relation one by one. The record is told, not the trip
 Without a model: there are no triples, and it is `mem0`.
 """
 
-import math
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -25,12 +22,11 @@ from supervisor_memory.recipes import mem0
 from supervisor_memory.recipes.default import PLAIN
 from supervisor_memory.recipes.hipporag import linked
 from supervisor_memory.recipes.operators.notes import beside
+from supervisor_memory.recipes.operators.order import bm25
 from supervisor_memory.recipes.operators.phrases import as_graph, ends_of, triples_of
 from supervisor_memory.recipes.published import Published, constant
 from supervisor_memory.stages.post_retrieval.rank import gate
 from supervisor_memory.understand.entities import entities
-
-_K1, _B, _LEAST_IDF = 1.5, 0.75, 0.25  # rank_bm25: BM25Okapi
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,22 +36,6 @@ class Constants(mem0.Constants):
     similarity: float = constant(0.7, "graph_memory.py: threshold", least=0, most=1)
     triples: int = constant(100, "graph_memory.py: search, limit", least=1, most=1000)
     told: int = constant(5, "graph_memory.py: search, reranked results", least=0, most=100)
-
-
-def bm25(asked: Sequence[str], documents: Sequence[Sequence[str]]) -> list[float]:
-    """The score of each document for some terms, as BM25Okapi has it."""
-    counts = [Counter(each) for each in documents]
-    holders = Counter(term for each in counts for term in each)
-    idf = {term: math.log((len(documents) - n + 0.5) / (n + 0.5)) for term, n in holders.items()}
-    floor = _LEAST_IDF * sum(idf.values()) / len(idf) if idf else 0.0
-    usual = sum(map(len, documents)) / len(documents) if documents else 0.0
-
-    def score(count: Counter[str]) -> float:
-        wide = _K1 * (1 - _B + _B * count.total() / usual) if usual else 0.0
-        known = ((floor if idf[term] < 0 else idf[term], count[term]) for term in asked if term in count)
-        return sum(weight * n * (_K1 + 1) / (n + wide) for weight, n in known)
-
-    return [score(each) for each in counts]
 
 
 def add_relations(c: Constants) -> Reading:
@@ -69,7 +49,7 @@ def add_relations(c: Constants) -> Reading:
         by_words = replace(plan.query, terms=named, vector=None, embedder=None, parts=())
         hits = view.search(by_words, limit=c.triples)
         names = {end for hit in hits for pair in ends_of(hit.record) for end in pair}
-        nodes = {name for name, likeness in linked(asked, names).items() if likeness >= c.similarity}
+        nodes = {name for name, likeness in linked(asked, names).values() if likeness >= c.similarity}
         found = [
             (hit.record, triple)
             for hit in hits

@@ -7,8 +7,8 @@ Follows: the code: conversation_search finds a string whatever its case, convers
 days, both the oldest first; archival_memory_search goes by meaning; each gives a page of five.
 Differs: core_memory_append and archival_memory_insert are one question to the model for each text, whether it
 belongs into core memory, and core_memory_replace is what the judge of the default does with a statement that
-another contradicts: nobody has to quote it letter by letter. In a turn nobody waits for a model, so that what
-a turn keeps by itself goes where its kind says. The rest is `memgpt`.
+another contradicts: nobody has to quote it letter by letter. A call that is none ends the search. In a turn
+nobody waits for a model, so that what a turn keeps by itself goes where its kind says. The rest is `memgpt`.
 Without a model: it is `memgpt`.
 """
 
@@ -60,10 +60,10 @@ def page_in(c: Constants) -> Reading:
         found = {hit.record.id: hit for hit in plan.hits}
         seen = "nothing yet"
         for _ in range(c.steps):
-            asked = view.prompt("page", question=plan.turn.text[:_LONGEST], found=seen[-_RETURNED:])
+            asked = view.prompt("page", question=plan.turn.text[:_LONGEST], found=seen[:_RETURNED])
             call = told_in(view.complete(asked))
-            page = call.get("page")
-            hits = _looked_up(call, page if type(page) is int and page > 0 else 0, plan, c, view)
+            page = str(call.get("page")).strip()
+            hits = _looked_up(call, int(page) if page.isdecimal() else 0, plan, c, view)
             if hits is None:
                 break
             found |= {hit.record.id: hit for hit in hits}

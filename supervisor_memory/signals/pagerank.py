@@ -12,7 +12,13 @@ _ROUNDS = 200
 
 
 def pagerank(
-    ends: tuple[Rows, Rows], weights: Shares, reset: Shares, *, damping: float, tolerance: float = 1e-9
+    ends: tuple[Rows, Rows],
+    weights: Shares,
+    reset: Shares,
+    *,
+    damping: float,
+    groups: tuple[Rows, Rows] | None = None,
+    tolerance: float = 1e-9,
 ) -> Shares:
     """How often a walker is at each node who goes on with a chance of `damping`, and else begins anew.
 
@@ -21,6 +27,8 @@ def pagerank(
         weights: Of the edges, above 0.
         reset: How likely the walk begins at each node, up to a factor; none below 0, and one above.
         damping: In [0, 1). As igraph has it: 0.5 begins anew half of the time.
+        groups: Group by group the nodes that are all joined to each other, by edges of weight 1: the number
+            of the group, and the node, which is in it once. None: there are none.
         tolerance: The walk is done when all nodes together change by less.
 
     Source: Page et al. 1999; Haveliwala 2002.
@@ -28,13 +36,19 @@ def pagerank(
     one, other = (np.concatenate([ends[a], ends[b]]) for a, b in ((0, 1), (1, 0)))
     both = np.concatenate([weights, weights])
     count = len(reset)
-    degree = np.bincount(one, both, minlength=count)
-    share = both / degree[one]
+    group, member = groups if groups is not None else (one[:0], one[:0])
+    within = np.bincount(member, minlength=count)  # the groups of a node
+    others = np.bincount(group)[group] - 1.0
+    degree = np.bincount(one, both, minlength=count) + np.bincount(member, others, minlength=count)
     is_end = degree == 0
     start: Shares = reset / reset.sum()
     at = start
     for _ in range(_ROUNDS):
-        going = np.bincount(other, share * at[one], minlength=count)
+        share = np.divide(at, degree, out=np.zeros(count), where=~is_end)
+        going = np.bincount(other, both * share[one], minlength=count)
+        if len(group):  # all of a group goes to each of its nodes, but what came from there
+            whole = np.bincount(group, share[member])
+            going = going + np.bincount(member, whole[group], minlength=count) - within * share
         then: Shares = damping * going + (1 - damping + damping * at[is_end].sum()) * start
         if np.abs(then - at).sum() < tolerance:
             return then

@@ -34,7 +34,7 @@ def test_a_note_is_embedded_as_the_published_code_writes_it() -> None:
     )
 
 
-def test_without_a_model_names_are_keywords_and_what_is_near_enough_is_linked() -> None:
+def test_without_a_model_words_are_keywords_and_what_is_near_enough_is_linked() -> None:
     given = embedder()
     with SupervisorMemory(SETTINGS, recipe="a_mem", embedder=given) as memory:
         texts = [
@@ -44,7 +44,10 @@ def test_without_a_model_names_are_keywords_and_what_is_near_enough_is_linked() 
             "The pipe broke.",
         ]
         depot, tea, pump, pipe = (memory.add_many([t], user_id="ada", infer=False)[0].id for t in texts)
-        assert "content:The depot in Kiel floods. context:General keywords: Kiel tags: " in given.texts
+        assert (
+            "content:The depot in Kiel floods. context:General keywords: depot, Kiel, floods tags: "
+            in given.texts
+        )
         # cosines: pump-depot cos 40° = .766, pump-tea cos 50° = .643; pipe-pump cos 10° = .985,
         # pipe-tea cos 40° = .766, pipe-depot cos 50° = .643. From .7 on they are linked, the nearest first.
         links = {id: memory.get(id).metadata.get(LINKS) for id in (depot, tea, pump, pipe)}
@@ -122,7 +125,7 @@ def test_an_answer_that_describes_nothing_leaves_the_note_to_the_rules(answer: s
     ) as memory:
         done = memory.add_many(["The depot in Kiel floods.", "A pump came."], user_id="ada", infer=False)
         assert memory.get(done[0].id).metadata[NOTE] == {
-            "keywords": ["Kiel"],
+            "keywords": ["depot", "Kiel", "floods"],
             "context": "General",
             "tags": [],
         }

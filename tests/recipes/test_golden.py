@@ -1,7 +1,8 @@
 """Each recipe beside a table of numbers that was computed from the paper and the published code alone.
 
-The tables in `golden` were made before their author had seen an operator of ours; each names its sources and
-its formula. What a recipe does otherwise stands on its page.
+The tables in `golden` were made before their author had seen an operator of ours, `memgpt_agent` by running
+the published functions; each names its sources and its formula. What a recipe does otherwise stands on its
+page.
 """
 
 import json
@@ -30,11 +31,11 @@ from supervisor_memory.recipes import (
 )
 from supervisor_memory.recipes.operators import lsh
 from supervisor_memory.recipes.operators.links import LINKS
-from supervisor_memory.recipes.operators.order import weigh
+from supervisor_memory.recipes.operators.order import bm25, weigh
 from supervisor_memory.recipes.operators.phrases import PHRASES, TRIPLES, ends_of, phrases_of, walked
 from supervisor_memory.recipes.operators.retention import DAY, by_curve
+from supervisor_memory.recipes.operators.segments import SEGMENT
 from supervisor_memory.recipes.scm import SUMMARY, three_ways
-from supervisor_memory.recipes.secom import SEGMENT
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
@@ -402,7 +403,7 @@ def test_mem0_without_a_model(case: Any) -> None:
 @pytest.mark.parametrize("search", golden("mem0g")["search"])
 def test_mem0g_search(search: Any) -> None:
     touched = search["touched"]
-    assert mem0g.bm25(search["question"].split(), touched) == near(search["bm25"])
+    assert bm25(search["question"].split(), touched) == near(search["bm25"])
     triples = golden("mem0g")["triples"]
     told = [" ".join(triple).replace("_", " ").title() + "." for triple in triples]
     script = [json.dumps({"triples": [[part.replace("_", " ") for part in triple]]}) for triple in triples]

@@ -1,15 +1,29 @@
 """HippoRAG 1 and 2: PageRank solved by hand, links of the question, and hops that words do not show."""
 
 import json
+from dataclasses import replace
+from itertools import combinations
+from typing import Any
 
 import numpy as np
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.model.records import Filter, Hit, Hits, Query, Scope, Source
+from supervisor_memory.recipes import hipporag, hipporag2
 from supervisor_memory.recipes.hipporag import linked
 from supervisor_memory.recipes.hipporag2 import Fact, beginnings
-from supervisor_memory.recipes.operators.phrases import PHRASES, TRIPLES, triples_in, walked
+from supervisor_memory.recipes.operators.phrases import (
+    PHRASES,
+    TRIPLES,
+    asked_in,
+    phrases_of,
+    triples_in,
+    walked,
+)
 from supervisor_memory.signals.pagerank import pagerank
+from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
 
 SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
@@ -53,6 +67,20 @@ def test_names_begin_the_walk_by_the_mean_of_their_facts_over_their_holders() ->
     assert found == pytest.approx({"lund": 1.0, "kiel": 0.4})
 
 
+@pytest.mark.parametrize("seed", range(10))
+def test_a_group_is_walked_as_an_edge_between_each_two_of_it(seed: int) -> None:
+    draw = np.random.default_rng(seed)
+    groups = [draw.choice(12, size=size, replace=False) for size in (1, 2, 3, 5)]
+    pairs = np.array([pair for each in groups for pair in combinations(each, 2)])
+    ends, weights = draw.integers(0, 12, (2, 6)), draw.random(6) + 0.1
+    reset = draw.random(12)
+    every = (np.concatenate([ends[0], pairs[:, 0]]), np.concatenate([ends[1], pairs[:, 1]]))
+    by_edges = pagerank(every, np.concatenate([weights, np.ones(len(pairs))]), reset, damping=0.5)
+    members = np.repeat(np.arange(4), [len(each) for each in groups]), np.concatenate(groups)
+    by_groups = pagerank((ends[0], ends[1]), weights, reset, damping=0.5, groups=members)
+    assert by_groups == pytest.approx(by_edges, abs=1e-9)
+
+
 def test_a_record_counts_what_its_names_count_and_joined_names_lead_on() -> None:
     # a-b-c in a line, begun at a, d = .5: (I - dP)x = (1 - d)s gives a 7/12, b 1/3, c 1/12
     held = [["a"], ["b"], ["c"], ["a", "c"]]
@@ -63,8 +91,8 @@ def test_a_record_counts_what_its_names_count_and_joined_names_lead_on() -> None
 def test_a_name_of_the_question_is_linked_to_the_one_that_shares_most_words() -> None:
     # {churn, cockpit} and {cockpit} share 1 of 2; nothing shares a word with "oslo"
     names = ["churn cockpit", "cockpit", "kiel"]
-    assert linked(["cockpit"], names) == {"cockpit": 1.0}
-    assert linked(["cockpit", "oslo"], names[::2]) == {"churn cockpit": 0.5}
+    assert linked(["cockpit"], names) == {"cockpit": ("cockpit", 1.0)}
+    assert linked(["cockpit", "oslo"], names[::2]) == {"cockpit": ("churn cockpit", 0.5), "oslo": ("", 0.0)}
 
 
 BRIDGE = [
@@ -89,6 +117,40 @@ def test_a_walk_finds_what_the_first_facts_name(name: str, hops: int) -> None:
         assert found[0].record.content == BRIDGE[0]
         assert {hit.record.user_id for hit in found} == {"ada"}
         assert found.notes[-1].startswith(f"{name} without a model: ")
+
+
+@pytest.mark.parametrize("order", [hipporag.by_names, hipporag2.by_pagerank])
+def test_what_was_said_is_joined_by_its_words(order: Any) -> None:
+    told = [
+        ("It rained all of Sunday.", "Max"),
+        ("The bowl is blue.", "Lee"),
+        ("I glazed a bowl at the class.", "Lee"),
+        ("We went to the pottery class again.", "Kim"),
+    ]
+    hits = tuple(
+        Hit(
+            replace(record(text, id=str(n)), layer="history", source=Source("user", speaker=speaker)),
+            parts={"cosine": 0.5},
+        )
+        for n, (text, speaker) in enumerate(told)
+    )
+    module = hipporag if order is hipporag.by_names else hipporag2
+    asked = Query("Who went to pottery?", Filter(user_id="ada"))
+    plan = Recalling(Turn(asked.text, Scope("ada"), purpose="hits"), query=asked, hits=Hits(hits))
+    found = order(module.Constants())(plan, ports().read_store()).hits
+    # "class" joins the glazed one to the first, "bowl" the blue one to that; nothing the rain
+    assert [hit.record.content.split()[1] for hit in found] == ["went", "glazed", "bowl", "rained"]
+
+
+def test_a_fact_by_itself_is_joined_by_its_names_and_what_was_said_by_its_words() -> None:
+    fact = record("Ada Lind owns mart_churn.")
+    assert phrases_of(fact) == ("mart_churn", "ada lind")
+    said = replace(fact, layer="history", source=Source("user", speaker="Kim"))
+    assert {*phrases_of(said)} == {"kim", "ada", "lind", "own", "mart_churn", "mart", "churn"}
+    read = replace(said, metadata={TRIPLES: [["Ada Lind", "owns", "mart_churn"]]})
+    assert phrases_of(read) == ("mart_churn", "ada lind")
+    assert asked_in("Who owns the Falcon?", [fact]) == ("falcon",)
+    assert asked_in("Who owns the Falcon?", [fact, said]) == ("falcon", "own")
 
 
 def test_a_model_tells_the_triples_and_keeps_the_facts_that_help() -> None:

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.recipes.mem0g import bm25
+from supervisor_memory.recipes.operators.order import bm25
 from supervisor_memory.testing.scripted import ScriptedModel
 
 SETTINGS = Settings(embedding_model="hashing", queue_worker=False)

@@ -1,6 +1,7 @@
 """MemGPT: overflow, core memory and pages by the published code, and a scripted model that looks up."""
 
 import json
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from tests.recipes.test_golden import golden
 from tests.recipes.vectors import Given
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
-GOLDEN = golden("memgpt")
+GOLDEN, AGENT = golden("memgpt"), golden("memgpt_agent")
 
 
 @pytest.mark.parametrize("case", GOLDEN["overflow"])
@@ -139,6 +140,39 @@ def test_a_model_looks_up_messages_by_letters_and_by_day_and_stops_after_three_s
         assert len(said) == 5  # a page holds five; the first has the three that hold the letters
         assert len(model.prompts) == 3
         assert "Crate 0 holds kiwis." in model.prompts[1]
+
+
+@pytest.mark.parametrize("asked", AGENT["calls"])
+def test_a_call_finds_what_the_published_function_finds(asked: dict[str, Any]) -> None:
+    arguments = {name: value for name, value in asked.items() if name != "found"}
+    clock, model = FixedClock(), ScriptedModel(script=[json.dumps(arguments), call("none")])
+    with SupervisorMemory(SETTINGS, recipe="memgpt_agent", clock=clock) as memory:
+        for n, each in enumerate(AGENT["messages"]):
+            if each["role"] in ("user", "assistant"):  # others are no messages of a session here
+                clock.now = datetime.fromisoformat(each["at"] + "+00:00").timestamp()
+                said = [Message(each["role"], each["text"])]
+                memory.remember(said, Scope("ada", session_id="s"), turn_id=str(n))
+        with SupervisorMemory(
+            SETTINGS, backend=memory.backend, recipe="memgpt_agent", llm=model, clock=clock
+        ) as asking:
+            asking.search("whales?", user_id="ada", threshold=0.0, limit=20)
+    if asked["found"] == "ValueError":
+        assert len(model.prompts) == 1
+        return
+    told = model.prompts[1]
+    places = {n: told.find(f"\n{each['text']}") for n, each in enumerate(AGENT["messages"])}
+    assert sorted((n for n, at in places.items() if at >= 0), key=places.__getitem__) == asked["found"]
+
+
+def test_of_what_is_found_a_model_reads_the_first_three_thousand_characters() -> None:
+    told = AGENT["returned"]
+    model = ScriptedModel(script=[call("conversation_search", query="xx"), call("none")])
+    with SupervisorMemory(SETTINGS, recipe="memgpt_agent", clock=FixedClock()) as memory:
+        memory.remember([Message("user", "x" * told["length"])], Scope("ada", session_id="s"), turn_id="1")
+        with SupervisorMemory(SETTINGS, backend=memory.backend, recipe="memgpt_agent", llm=model) as asking:
+            asking.search("whales?", user_id="ada", threshold=0.0)
+    assert "x" * told["read"] in model.prompts[1]
+    assert "x" * (told["read"] + 1) not in model.prompts[1]
 
 
 @pytest.mark.parametrize("answer", ["no", "[1]", call("rm"), call("conversation_search"), call("none")])

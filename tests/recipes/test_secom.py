@@ -4,7 +4,7 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import Message, Scope
-from supervisor_memory.recipes.secom import SEGMENT
+from supervisor_memory.recipes.operators.segments import SEGMENT
 
 SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 TALK = [
@@ -73,6 +73,34 @@ def test_a_conversation_that_is_imported_is_cut_in_order_and_its_parts_are_not_t
         told = [id for hit in found for id in hit.record.made_from]
         assert not {hit.record.id for hit in found} & set(told)
         assert len(found) <= 3
+
+
+def test_a_segment_is_found_by_how_often_it_says_a_word_and_its_messages_are_not_found_beside_it(
+    memory: SupervisorMemory,
+) -> None:
+    said = ["pears", "figs", "tea", "rain", "soap", "ink", "pears", "pears", "pears", "salt", "wool", "tin"]
+    with memory:
+        entries = [
+            {"content": f"About {word}.", "speaker": "Kim", "created_at": float(n)}
+            for n, word in enumerate(said)
+        ]
+        memory.add_many(entries, user_id="ada", infer=False)
+        found = memory.search("Who spoke of pears?", user_id="ada", threshold=0.0, limit=9)
+        assert [hit.record.content.count("pears") for hit in found] == [3, 1]
+        assert all(SEGMENT in hit.record.tags for hit in found)
+
+
+def test_half_an_hour_of_silence_ends_a_session_that_has_no_name(memory: SupervisorMemory) -> None:
+    with memory:
+        times = [*range(0, 240, 60), *range(7_200, 7_680, 60)]  # four messages, two hours, eight messages
+        entries = [
+            {"content": f"Crate {n} holds pears.", "speaker": "Kim", "created_at": float(when)}
+            for n, when in enumerate(times)
+        ]
+        memory.add_many(entries, user_id="ada", infer=False)
+        made = sorted(segments(memory))
+        assert [each.count("Kim") for each in made] == [4, 6]
+        assert made[0].startswith("Kim: Crate 0")
 
 
 def test_texts_by_themselves_are_in_no_segment(memory: SupervisorMemory) -> None:

@@ -1,5 +1,7 @@
 """Put hits into the order of a score of one's own: weigh, keep the first."""
 
+import math
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias
@@ -10,6 +12,7 @@ from supervisor_memory.ports import ReadStore
 
 Scoring: TypeAlias = Callable[[Sequence[Hit], ReadStore], Sequence[float]]
 """From hits to one score each, 0 or more."""
+_K1, _B, _LEAST_IDF = 1.5, 0.75, 0.25  # rank_bm25: BM25Okapi
 
 
 def ordered(hits: Sequence[Hit], scores: Sequence[float], name: str, *, most: float = 1.0) -> tuple[Hit, ...]:
@@ -64,10 +67,50 @@ def first(most: int) -> Reading:
     """
 
     def kept(plan: Recalling, view: ReadStore) -> Recalling:
-        standing = {hit.record.id for hit in plan.hits if "standing" in hit.parts}
-        found = [hit.record.id for hit in plan.hits if hit.record.id not in standing]
-        wanted = most if plan.turn.limit is None else min(most, plan.turn.limit)
-        chosen = standing | set(found[:wanted])
-        return plan.keeping((hit for hit in plan.hits if hit.record.id in chosen), others="over-limit")
+        return _keep_first(plan, plan.hits, most)
 
     return kept
+
+
+def first_by(
+    plan: Recalling, scores: Sequence[float], name: str, *, keep: int, most: float = 1.0
+) -> Recalling:
+    """The best hits by their scores, as `ordered` and `first` have it, the others never put into words."""
+    score_of = {hit.record.id: score for hit, score in zip(plan.hits, scores, strict=True)}
+    best = sorted(plan.hits, key=lambda hit: (score_of[hit.record.id], hit.record.id), reverse=True)
+    kept = _keep_first(plan, best, keep)
+    items = ordered(kept.hits.items, [score_of[hit.record.id] for hit in kept.hits], name, most=most)
+    return replace(kept, hits=replace(kept.hits, items=items))
+
+
+def _keep_first(plan: Recalling, best: Sequence[Hit], most: int) -> Recalling:
+    """The plan with the first of its hits, which are given best first."""
+    standing = {hit.record.id for hit in best if "standing" in hit.parts}
+    found = [hit.record.id for hit in best if hit.record.id not in standing]
+    wanted = most if plan.turn.limit is None else min(most, plan.turn.limit)
+    chosen = standing | set(found[:wanted])
+    return plan.keeping((hit for hit in plan.hits if hit.record.id in chosen), others="over-limit")
+
+
+def bm25(
+    asked: Sequence[str], documents: Sequence[Sequence[str]], *, were_found: bool = False
+) -> list[float]:
+    """The score of each document for some terms, as BM25Okapi has it.
+
+    Args:
+        were_found: The documents were sought by these terms, so that most hold one: no term counts against
+            them, as Lucene has it.
+    """
+    counts = [Counter(each) for each in documents]
+    holders = Counter(term for each in counts for term in each)
+    odds = {term: (len(documents) - n + 0.5) / (n + 0.5) for term, n in holders.items()}
+    idf = {term: math.log1p(each) if were_found else math.log(each) for term, each in odds.items()}
+    floor = _LEAST_IDF * sum(idf.values()) / len(idf) if idf else 0.0
+    usual = sum(map(len, documents)) / len(documents) if documents else 0.0
+
+    def score(count: Counter[str]) -> float:
+        wide = _K1 * (1 - _B + _B * count.total() / usual) if usual else 0.0
+        known = ((floor if idf[term] < 0 else idf[term], count[term]) for term in asked if term in count)
+        return sum(weight * n * (_K1 + 1) / (n + wide) for weight, n in known)
+
+    return [score(each) for each in counts]

@@ -1,12 +1,13 @@
 """What a text names and what belongs together, kept with its record: the nodes and edges of a graph."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 
 from supervisor_memory.flow import Reading, Recalling
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Hit, Record, Seed
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.recipes.operators.answers import told_in
@@ -53,11 +54,30 @@ def triples_of(record: Record) -> list[Triple]:
 
 
 def phrases_of(record: Record) -> tuple[str, ...]:
-    """The names that are kept with a record, or those that its text has where none were kept."""
+    """The names that are kept with a record, or those that its text has where none were kept; the words of
+    one that is told by them."""
+    if is_worded(record):
+        return tuple(dict.fromkeys(terms(record.searched_text)))
     told = record.metadata.get(PHRASES)
-    if isinstance(told, (list, tuple)):
-        return tuple(each for each in told if isinstance(each, str))
-    return tuple(each.key for each in entities(record.content))
+    if not isinstance(told, (list, tuple)):
+        return tuple(dict.fromkeys(_keys(record.content)))
+    return tuple(dict.fromkeys(each for each in told if isinstance(each, str)))
+
+
+def is_worded(record: Record) -> bool:
+    """Whether a record has its words for names: what was said in a conversation and no model has read, since
+    people who talk to each other name few things."""
+    return record.is_said and not triples_of(record)
+
+
+def asked_in(text: str, records: Iterable[Record]) -> tuple[str, ...]:
+    """The names in a question and, where some of the records have their words for names, its words."""
+    words = terms(text) if any(map(is_worded, records)) else ()
+    return tuple(dict.fromkeys((*_keys(text), *words)))
+
+
+def _keys(text: str) -> Iterator[str]:
+    return (each.key for each in entities(text))
 
 
 def ends_of(record: Record) -> list[tuple[str, str]]:
@@ -93,6 +113,7 @@ def walked(
     edges: Mapping[tuple[str, str], float],
     begun: Mapping[str, float],
     *,
+    together: Sequence[Sequence[str]] = (),
     records: Sequence[float] | None = None,
     damping: float,
 ) -> list[float]:
@@ -102,6 +123,7 @@ def walked(
         held: The names of each record.
         edges: How often two names belong together; those that no record holds do not count.
         begun: How likely the walk begins at each name.
+        together: Names that all belong together, group by group, each once; held by a record.
         records: How likely at each record; then records are nodes, joined to what they name, and worth their
             own rank. None: a record is worth what its names are together.
     """
@@ -121,7 +143,9 @@ def walked(
         return [0.0] * len(held)
     ends = [np.array([each[n] for each in joined], dtype=np.intp) for n in (0, 1)]
     weights = np.array([each[2] for each in joined], dtype=np.float64)
-    at = pagerank((ends[0], ends[1]), weights, reset, damping=damping)
+    group = np.repeat(np.arange(len(together), dtype=np.intp), [len(each) for each in together])
+    member = np.array([node[name] for each in together for name in each], dtype=np.intp)
+    at = pagerank((ends[0], ends[1]), weights, reset, damping=damping, groups=(group, member))
     if records is not None:
         return [float(each) for each in at[:first]]
     return [float(sum(at[node[name]] for name in each)) for each in held]
