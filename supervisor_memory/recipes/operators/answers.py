@@ -16,6 +16,6 @@ def told_in(answer: str | None) -> Mapping[str, Any]:
 
 
 def texts_of(told: object, *, most: int) -> list[str]:
-    """The texts of a list that a model wrote, the first of them; what is no list of texts gives none."""
+    """The first texts in the list by a model; none, if there is no such list."""
     given = told if isinstance(told, list) else []
     return [each.strip() for each in given if isinstance(each, str) and each.strip()][:most]

@@ -46,7 +46,7 @@ def _groups(vector: "Vector", embedder: str, tables: int, groups: int) -> dict[s
 
 
 def keep_groups(tables: int, groups: int) -> Gathering:
-    """An operator that keeps the groups of each candidate, and of each text that is given as it is."""
+    """An operator that keeps the groups of candidates and given texts."""
 
     def kept(said: Remembering, view: ReadStore) -> Remembering:
         verbatim = said.verbatim if said.is_given else ()

@@ -1,4 +1,4 @@
-"""Keep what was said in segments: runs of exchanges of one conversation, each a record of its own."""
+"""Keep a conversation in segments: each is a record made from a run of exchanges."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
