@@ -518,6 +518,26 @@ def gives_another_value(pair: Pair) -> bool:
     return same_attribute(old.states, new.states, is_told=new.announces or new.corrects)
 
 
+def why_instead(pair: Pair) -> str:
+    """The code of what tells that the later text replaces the earlier one, told in the audit.
+
+    "attribute": the same attribute has another value. "over": the earlier value is said to be over.
+    "told-again": the same sentence with another value. "name", "attitude": a thing has a new name, or is
+    liked otherwise. "value": another number, date, name, or a denial. "weighed": the regression alone.
+    """
+    if gives_another_value(pair):
+        return "attribute"
+    if takes_over(pair):
+        return "over"
+    if _tells_again(pair):
+        return "told-again"
+    if _is_renamed(pair):
+        return "name"
+    if turns(pair):
+        return "attitude"
+    return "value" if takes_place(pair) else "weighed"
+
+
 def states_the_same(pair: Pair) -> bool:
     """Whether both texts state the same value for the same attribute and holder, and nothing else."""
     return pair.old.stated is not None and pair.old.stated == pair.new.stated

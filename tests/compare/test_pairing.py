@@ -252,3 +252,27 @@ def test_a_task_that_ends_a_known_wish_is_kept_in_its_place_and_says_why() -> No
         [record] = memory.get_all(user_id="ada")
         assert "green" in record.content
         assert record.metadata["extracted"]["by"] == "learned"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "evidence"),
+    [
+        ("I live in Berlin.", "I moved to Vienna.", "attribute"),
+        ("I drive a Panda.", "I sold the Panda and drive a Skoda now.", "over"),
+        ("Refunds take 20 days.", "The bank made us hurry: refunds take 10 days.", "told-again"),
+        ("The dashboards refresh at 06:00.", "The dashboards refresh at 07:30.", "value"),
+        ("I love olives.", "I hate olives.", "attitude"),
+        ("周报发给财务部。", "周报现在发给王总。", "attribute"),
+    ],
+)
+def test_a_replaced_record_tells_its_evidence_in_the_audit_and_in_why(
+    old: str, new: str, evidence: str
+) -> None:
+    with opened(old) as memory:
+        memory.write(old, user_id="ada")
+        done = memory.write(new, user_id="ada")
+
+        assert (done.status, done.reason) == ("updated", f"contradicts:{evidence}")
+        [row] = memory.audit.tail(9, user_id="ada", op="update")
+        assert row.event["reason"] == f"contradicts:{evidence}"
+        assert memory.history(done.id)[-1].reason == row.event["reason"]

@@ -288,7 +288,7 @@ def test_every_decision_is_audited_skips_included() -> None:
     assert [(e["op"], e["outcome"], e["reason"]) for e in events] == [
         ("add", "ok", ""),
         ("skip", "skipped", "duplicate"),
-        ("update", "ok", "contradicts"),
+        ("update", "ok", "contradicts:subject"),
     ]
 
 

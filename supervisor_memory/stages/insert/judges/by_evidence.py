@@ -12,6 +12,7 @@ from supervisor_memory.compare.evidence import (
     is_settled,
     nearness,
     shares_words,
+    why_instead,
 )
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
@@ -30,6 +31,8 @@ _LEAST_TERMS = 3  # under so many, one text holding the other's terms means noth
 _UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
 """The least nearness of a doubtful sentence to a record; and with a told change."""
+BY_SUBJECT = "contradicts:subject"
+"""Why a record of the same subject and attribute is replaced; see `why_instead` for the others."""
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 
 
@@ -145,8 +148,8 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
     if why == "subject" and (is_same_value or len(pair.replaced) > 1):
         return Add(old)  # the same wish, of somebody else
     if is_same_value and pair.announces and pair.is_template and pair.replaced:
-        return Replace(old)
-    return Merge(old) if _is_compatible(old, new, view) else Replace(old)
+        return Replace(old, BY_SUBJECT)
+    return Merge(old) if _is_compatible(old, new, view) else Replace(old, BY_SUBJECT)
 
 
 def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_result: bool) -> Decision:
@@ -158,14 +161,18 @@ def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_resul
     ]
     scale = view.embedder.calibration if view.embedder is not None else None
     known = [Compared.of(rival.record.content, new.content, rival.cosine) for rival in left]
-    judged = zip(verdicts(new.content, known, scale), left, strict=True)
-    rated = [(v, each.record) for v, each in judged if v.about >= view.settings.duplicate_threshold]
+    judged = zip(verdicts(new.content, known, scale), left, known, strict=True)
+    rated = [each for each in judged if each[0].about >= view.settings.duplicate_threshold]
     if not rated:
         return Add()
-    verdict, record = max(rated, key=lambda pair: pair[0].rank)
+    verdict, rival, compared = max(rated, key=lambda each: each[0].rank)
+    record = rival.record
     if verdict.instead < INSTEAD_FROM:
         return Merge(record, is_one=verdict.is_one)
-    return Add() if is_result else Replace(record)  # another result does not undo an earlier one
+    if is_result:
+        return Add()  # another result does not undo an earlier one
+    pair = beside(read(compared.text), read(compared.new or new.content))
+    return Replace(record, f"contradicts:{why_instead(pair)}")
 
 
 def _is_of_its_own(old: Record, new: Candidate) -> bool:
