@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.errors import InvalidContent, RecordNotFound, StageDenied
 from supervisor_memory.flow import Recipe, Turn, recall
 from supervisor_memory.model.arguments import (
     LONGEST_READ,
@@ -139,6 +139,7 @@ class Reader:
             InvalidContent: an argument cannot be what it is for.
             BackendError, DeadlineExceeded: the store failed. A failing embedder does not raise: the hits
                 are `degraded` and found by words alone.
+            StageDenied: an operator of the recipe reached for what its stage may not.
         """
         if not isinstance(query, str):
             raise InvalidContent(f"query is {type(query).__name__}; pass text", type=type(query).__name__)
@@ -155,7 +156,11 @@ class Reader:
         ports = self._ports()
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
-        found = recall(turn, ports, self.recipe if query.strip() else self.recipe.browse or self.recipe)
+        try:
+            found = recall(turn, ports, self.recipe if query.strip() else self.recipe.browse or self.recipe)
+        except StageDenied as error:  # a host's own operator; the log says so as it does of a recall
+            self.trail.degraded("search", turn.scope, type(error).__name__, ports=ports)
+            raise
         self.trail.told("search", found, turn.scope, ports=ports)
         if found.hits.degraded:
             self.trail.degraded("search", turn.scope, ports.reasons, ports=ports)

@@ -1,13 +1,20 @@
 """Our own recipes keep what every recipe promises."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient
 
+from supervisor_memory.errors import StageDenied
+from supervisor_memory.flow import Recalling, Remembering
 from supervisor_memory.memory import SupervisorMemory
+from supervisor_memory.model.records import Scope
+from supervisor_memory.ports import Maintaining, ReadStore
+from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.recipes.open import open_recipe, published
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.memory.json_file import JsonBackend
@@ -36,6 +43,30 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
     """Over a store in memory. What a store promises is in its own contract."""
+
+
+def test_an_operator_that_reaches_too_far_is_refused_and_audited() -> None:
+    def reaching(plan: Recalling, view: ReadStore) -> Recalling:
+        view.commit(None)  # type: ignore[attr-defined]
+        return plan
+
+    def erasing(said: Remembering, view: Maintaining) -> Remembering:
+        view.erase()  # type: ignore[attr-defined]
+        return said
+
+    mine = replace(DEFAULT, name="mine", post_retrieval=(reaching,), post_insert=(erasing,))
+    with SupervisorMemory(SETTINGS, recipe=mine) as memory:
+        assert memory.write("Tea is at five.", user_id=ADA).status == "added"  # and it stays
+        with pytest.raises(StageDenied, match="may not 'commit'"):
+            memory.search("tea", user_id=ADA)
+        assert memory.recall("When is tea?", Scope(ADA)).degraded
+        assert [hit.content for hit in memory.get_all(user_id=ADA)] == ["Tea is at five."]
+        told = [json.loads(row.payload) for row in memory.audit.tail(10)]
+        assert [(e["op"], e["outcome"], e["reason"]) for e in told if e["outcome"] != "ok"] == [
+            ("write", "degraded", "post-insert-erasing:StageDenied"),
+            ("search", "degraded", "StageDenied"),
+            ("recall", "degraded", "StageDenied"),
+        ]
 
 
 @pytest.mark.one_in(4)
