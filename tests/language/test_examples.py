@@ -10,7 +10,7 @@ import pytest
 
 import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, lexicon
-from supervisor_memory.understand import mentions, subject  # noqa: F401 - they fill places of the files
+from supervisor_memory.understand import mentions, relations, subject  # noqa: F401 - they fill places of the files
 
 LANGUAGE = Path(supervisor_memory.__file__).parent / "language"
 FOLDERS = {"en": "en", "zh": "zh", "both": ""}
@@ -22,6 +22,7 @@ EXAMPLES = {
     ).items()
     for key, each in lists.items()
 }
+relations._frames()  # fills the places of its file
 NAMES = sorted({name for _, name, _ in EXAMPLES})
 WORD = re.compile(r"[^\\(\[{|^$?*+]*")
 SHORT = 4  # characters, up to which a piece is a word
