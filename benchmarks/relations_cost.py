@@ -1,16 +1,22 @@
 """What relations cost: `memory.relations`, the walk of a search, and the search with it and without.
 
 Run: python benchmarks/relations_cost.py [--records 10000] [--backend sqlite] [--embedder none] [--json FILE]
+     python benchmarks/relations_cost.py --walks 10000 100000 1000000
 
 Facts of a data team are made up, half as many tables as facts, some named often and most seldom (Zipf), so
 that there are hubs; a seventh are queries. Of each line the median and the 95th percentile in milliseconds
 of processor time: `relations` of a table, of the table that most records name, of a name that no record
 holds, and with the way to a person; `related`, the walk alone, from three records; `search` at 5 and 10
-places with neighbours and without, each question new; a `write` into the empty and into the full store.
-First calls, which load the index and read texts that nobody has asked for, are told apart.
+places with neighbours and without, by turns and each question new; a `write` into the empty and into the full
+store. First calls, which load the index and read texts that nobody has asked for, are told apart.
+
+--walks measures the index alone, at each number of records: eight names a record of half as many names as
+records, named by Zipf's law (1.3). A walk is from three records, of which one in four names what most name;
+putting one record with ten names; loading all; and what the index takes in memory.
 """
 
 import argparse
+import gc
 import json
 import random
 import statistics
@@ -18,10 +24,15 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
+
+import numpy as np
 
 from supervisor_memory import DEFAULT, Settings, SupervisorMemory
 from supervisor_memory.model.records import Filter, Query, Seed
+from supervisor_memory.signals.index import Entry, Floats, Index, Rows
+from supervisor_memory.signals.walk import Start, walk
 from supervisor_memory.stages.post_retrieval.joined import add_joined
 
 WITHOUT = replace(DEFAULT, post_retrieval=tuple(o for o in DEFAULT.post_retrieval if o is not add_joined))
@@ -104,19 +115,58 @@ def measured(options: argparse.Namespace, path: Path) -> Mapping[str, Sequence[f
         asked = Query("", Filter(user_id=USER), now=time.time())
         walk = memory.backend.related  # type: ignore[attr-defined]
         told["related"] = timed([lambda s=s: walk(s, asked, limit=5, least=0.3) for s in seeds])
-    others = iter(dice.sample(tables[len(tables) // 10 :], 4 * rounds))  # no text is known from another line
-    found: dict[tuple[bool, int], Sequence[float]] = {}
-    for joined in (True, False):
-        with opened(path, options, joined=joined) as memory:
+    others = iter(dice.sample(tables[len(tables) // 10 :], 6 * rounds))  # no text is known from another line
+    with opened(path, options) as joined, opened(path, options, joined=False) as plain:
+        for memory in (joined, plain):
             memory.search("Which table is new?", user_id=USER)
-            for places in (5, 10):
-                asked_for = [f"Who maintains what {next(others)} reads from?" for _ in range(rounds)]
-                calls = [lambda q=q, k=places: memory.search(q, user_id=USER, limit=k) for q in asked_for]
-                found[joined, places] = timed(calls)
-    for places in (5, 10):
-        told[f"search, {places}, without"] = found[False, places]
-        told[f"search, {places}, with"] = found[True, places]
+        for places in (5, 10):
+            ways: tuple[list[float], list[float]] = ([], [])
+            for _ in range(rounds):
+                for memory, times in zip((joined, plain), ways, strict=True):
+                    asked_for = f"Who maintains what {next(others)} reads from?"
+                    times.extend(timed([partial(memory.search, asked_for, user_id=USER, limit=places)]))
+            told[f"search, {places}, with"], told[f"search, {places}, without"] = ways
     return told
+
+
+def walks(records: int, rounds: int = 200) -> Mapping[str, Sequence[float]]:
+    """Line → milliseconds of each call of an index alone, or bytes."""
+    rng = np.random.default_rng(records)
+    names = records // 2
+    weights = 1.0 / np.arange(1, names + 1) ** 1.3
+    drawn = rng.choice(names, size=(records, 8), p=weights / weights.sum())
+    seldom = rng.integers(0, names, size=(records, 8))
+    held = np.where(rng.random((records, 8)) < 0.25, drawn, seldom)
+    held[::4, 0] = 0  # the hub
+
+    def of(row: int) -> tuple[str, ...]:
+        return tuple(f"name_{number}" for number in sorted(set(held[row].tolist())))
+
+    def read(rows: Sequence[int]) -> Mapping[int, Start]:
+        return {row: Start(of(row), of(row)) for row in rows}
+
+    def alike(rows: Rows) -> Floats:
+        return np.full(len(rows), 0.5, dtype=np.float32)
+
+    index, told = Index(), dict[str, Sequence[float]]()
+    gc.collect()
+    told["load"] = timed([lambda: index.load((row, Entry(of(row), 0.0)) for row in range(records))])
+    told["load, made of texts alone"] = timed([lambda: [of(row) for row in range(records)]])
+    begun = [[*read(rng.integers(0, records, size=3).tolist()).values()] for _ in range(rounds)]
+    index.settle()
+    walking = partial(walk, [index], without=(), fit=alike, read=read, least=0.3)
+    told["walk"] = timed([partial(walking, some) for some in begun])
+    ten = [tuple({f"name_{number}" for number in rng.integers(0, names, 10).tolist()}) for _ in range(rounds)]
+    (whole,) = timed([lambda: [index.put(records + n, Entry(each, 0.0)) for n, each in enumerate(ten)]])
+    told["put"] = [whole / rounds]
+    told["bytes a record"] = [index.nbytes / records]
+    return told
+
+
+def show(told: Mapping[str, Sequence[float]]) -> None:
+    for name, values in told.items():
+        p95 = sorted(values)[max(0, round(0.95 * len(values)) - 1)]
+        print(f"{name:26}  p50 {statistics.median(values):9.3f}  p95 {p95:9.3f}")
 
 
 def main() -> None:
@@ -125,13 +175,17 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=40)
     parser.add_argument("--backend", default="sqlite", choices=("sqlite", "json"))
     parser.add_argument("--embedder", default="none")
+    parser.add_argument("--walks", type=int, nargs="+", default=())
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
+    for records in options.walks:
+        print(f"{records:,} records")
+        show(walks(records))
+    if options.walks:
+        return
     with tempfile.TemporaryDirectory() as path:
         told = measured(options, Path(path))
-    for name, values in told.items():
-        p95 = sorted(values)[max(0, round(0.95 * len(values)) - 1)]
-        print(f"{name:24}  p50 {statistics.median(values):8.2f} ms  p95 {p95:8.2f} ms")
+    show(told)
     for places in (5, 10):
         with_, without = (statistics.median(told[f"search, {places}, {way}"]) for way in ("with", "without"))
         print(f"search, {places}: with neighbours {with_ / without:.2f} × without")

@@ -914,8 +914,8 @@ class Query:
 class Seed:
     """A text from whose names a walk over a store begins: a record's, or a name.
 
-    `weight` is how much what is found from it counts, in [0, 1]. `record_id` is the record it is the text of,
-    which the walk does not find.
+    `weight` is how much what is found from it counts, in [0, 1]; nothing is looked for from one of 0.
+    `record_id` is the record it is the text of, which the walk does not find.
     """
 
     text: str

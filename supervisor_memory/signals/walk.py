@@ -8,10 +8,9 @@ floods a walk.
 """
 
 import math
-from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, islice
 
 import numpy as np
 
@@ -22,8 +21,8 @@ MOST_HOLDERS = 64
 MOST_TERMS = 256
 """Different terms of a text that are looked at."""
 _NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
-"""Of the rarity of a term that is of no name. The names of Chinese have no form of their own, and one of
-three characters has two terms."""
+"""The weight of a word that is part of no name, where a name weighs 1. Names of Chinese have no form of their
+own, so words weigh more there."""
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
 GO_ON = 4
 """Of those reached by a step, so many are gone on from, the best."""
@@ -64,37 +63,72 @@ class Reached:
     by: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Rows that share rare terms with some texts, one after the other for each text, by rising row.
+
+    Attributes:
+        texts: The number of the text that a row is joined to.
+        close: How closely, in [0, 1], where 1 is one name that only two records hold.
+    """
+
+    rows: Rows
+    texts: Rows
+    close: Floats
+
+
 Fit = Callable[[Rows], Floats]
 """Takes rows; gives how much each is like the question, in [0, 1]."""
 Read = Callable[[Sequence[int]], Mapping[int, Start]]
 """Takes rows, the best first; gives the texts of the first `GO_ON` that may be gone on from."""
 
 
-def joined(indexes: Sequence[Index], start: Start, *, without: Collection[str]) -> tuple[Rows, Floats]:
-    """The rows that share rare terms with a text, and how closely, in [0, 1], where 1 is one name that only
-    two records hold.
+def joined(indexes: Sequence[Index], texts: Sequence[Start], *, without: Collection[str]) -> Joined:
+    """The rows that are joined to texts, all at once: most of the cost is that of a call, not of its rows.
 
     Args:
         without: Terms that do not count, since they are searched for anyway.
     """
     records = sum([len(index) for index in indexes])
-    starts = [*accumulate([index.size for index in indexes], initial=0)]
-    sums: defaultdict[int, float] = defaultdict(float)  # most terms have few holders: arrays would cost more
-    for term in list(dict.fromkeys(start.terms))[:MOST_TERMS]:
-        if term in without or not 0 < sum([index.count(term) for index in indexes]) <= MOST_HOLDERS:
-            continue
-        held = [
-            row + at
-            for index, at in zip(indexes, starts, strict=False)
-            for row in index.holders(term).tolist()
-        ]
-        share = 1.0 if term in start.named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK
-        worth = share * math.log1p(records / max(1, len(held)))
-        for row in held:
-            sums[row] += worth
-    found = sorted(sums)
-    close = np.array([sums[row] for row in found]) / math.log1p(records / 2)
-    return np.array(found, dtype=np.intp), np.minimum(close, 1.0).astype(np.float32)
+    places = [*accumulate((index.size for index in indexes), initial=0)]
+    known: dict[str, tuple[Rows, float] | None] = dict.fromkeys(without)
+    held: list[Rows] = []
+    worth: list[float] = []
+    for number, text in enumerate(texts):
+        for term in islice(dict.fromkeys(text.terms), MOST_TERMS):
+            if term not in known:
+                known[term] = _holders(indexes, places, term, records)
+            if (found := known[term]) is not None:
+                rows, rarity = found
+                held.append(rows + number * places[-1] if number else rows)
+                share = 1.0 if term in text.named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK
+                worth.append(share * rarity)
+    if not held:
+        return Joined(_NO_ROWS, _NO_ROWS, np.zeros(0, dtype=np.float32))
+    every, weights = np.concatenate(held), np.repeat(worth, [len(rows) for rows in held])
+    order = every.argsort(kind="stable")
+    every = every[order]
+    firsts = np.flatnonzero(np.concatenate([_ONE, every[1:] != every[:-1]]))
+    sums = np.add.reduceat(weights[order], firsts)
+    numbers, rows = np.divmod(every[firsts], places[-1])
+    return Joined(rows, numbers, np.minimum(sums / math.log1p(records / 2), 1.0).astype(np.float32))
+
+
+_NO_ROWS = np.zeros(0, dtype=np.intp)
+_ONE = np.ones(1, dtype=np.bool_)
+
+
+def _holders(
+    indexes: Sequence[Index], places: Sequence[int], term: str, records: int
+) -> tuple[Rows, float] | None:
+    """Who holds a term, and how rare that makes it; None where it joins nothing."""
+    counts = [index.count(term) for index in indexes]
+    if not 0 < sum(counts) <= MOST_HOLDERS:
+        return None
+    told = zip(indexes, places, counts, strict=False)
+    some = [index.holders(term) + at if at else index.holders(term) for index, at, count in told if count]
+    rows = some[0] if len(some) == 1 else np.concatenate(some)
+    return (rows, math.log1p(records / len(rows))) if len(rows) else None
 
 
 def walk(
@@ -106,6 +140,7 @@ def walk(
     read: Read,
     steps: int = 2,
     least: float = 0.0,
+    most: int = 100,
 ) -> Sequence[Reached]:
     """The rows that are joined to some texts, or to what is joined to them, the best first.
 
@@ -115,49 +150,83 @@ def walk(
 
     Args:
         least: Of the worth; a way that has less left is not gone on, so that most walks end at once.
+        most: Rows.
     """
     best: dict[int, Reached] = {}
-    frontier = [
-        (start, Reached(-1, start.weight, start.weight, number)) for number, start in enumerate(starts)
-    ]
+    texts = starts
+    ways = [Reached(-1, start.weight, start.weight, number) for number, start in enumerate(starts)]
+    ways_on = GO_ON + len(starts)  # those that the walk has begun at are among them
     for step in range(steps):
-        fresh: dict[int, Reached] = {}
-        for text, at in frontier:
-            for reached in _beside(indexes, text, at, without=without, fit=fit, least=least):
-                known = best.get(reached.row)
-                if reached.row not in at.by and (known is None or known.worth < reached.worth):
-                    best[reached.row] = fresh[reached.row] = reached
-        if step + 1 < steps:
-            lasting = (each for each in fresh.values() if each.carried * _FURTHER >= least)
-            nearest = sorted(lasting, key=lambda each: -each.worth)[: GO_ON + len(starts)]
-            texts = read([each.row for each in nearest]) if nearest else {}
-            frontier = [(texts[each.row], each) for each in nearest if each.row in texts][:GO_ON]
-    found = (each for each in best.values() if each.worth >= least)
-    return sorted(found, key=lambda each: (-each.worth, -each.row))
+        told, further = _step(
+            indexes,
+            texts,
+            ways,
+            without=without,
+            fit=fit,
+            least=least,
+            most=most,
+            ways_on=ways_on,
+            best=best,
+        )
+        best |= {each.row: each for each in told}
+        if step + 1 == steps or not further:
+            break
+        known = read([each.row for each in further])
+        ways = [each for each in further if each.row in known][:GO_ON]
+        texts = [known[each.row] for each in ways]
+    return sorted(best.values(), key=lambda each: (-each.worth, -each.row))[:most]
 
 
-def _beside(
+def _step(
     indexes: Sequence[Index],
-    text: Start,
-    at: Reached,
+    texts: Sequence[Start],
+    ways: Sequence[Reached],
     *,
     without: Collection[str],
     fit: Fit,
     least: float,
-) -> Sequence[Reached]:
-    rows, close = joined(indexes, text, without=without)
-    carried = np.float32(at.carried * (_FURTHER if at.row >= 0 else 1.0)) * close
-    nearest = np.flatnonzero(carried >= np.float32(least))
-    if not len(nearest):
-        return []
-    nearest = nearest[np.argsort(-carried[nearest], kind="stable")[:_JOINED]]
-    rows, carried = rows[nearest], carried[nearest]
+    most: int,
+    ways_on: int,
+    best: Mapping[int, Reached],
+) -> tuple[Sequence[Reached], Sequence[Reached]]:
+    """One step from texts, each with the way to it: the best rows that it reaches, or reaches on a better
+    way than `best` has, and those of them that may be gone on from."""
+    near = joined(indexes, texts, without=without)
+    left = np.array([way.carried * (_FURTHER if way.row >= 0 else 1.0) for way in ways], dtype=np.float32)
+    carried = left[near.texts] * near.close
+    kept = _closest(near.texts, carried, np.float32(least))
+    if any(index.has_streams for index in indexes):
+        kept = kept[[not _is_said(indexes, row) for row in near.rows[kept].tolist()]]
+    rows, numbers, carried = near.rows[kept], near.texts[kept], carried[kept]
     worth = carried * (_BY_PATH + (1 - _BY_PATH) * fit(rows))
-    by = at.by if at.row < 0 else (*at.by, at.row)
-    told = zip(rows.tolist(), worth.tolist(), carried.tolist(), strict=True)
-    return [
-        Reached(row, value, left, at.start, by) for row, value, left in told if not _is_said(indexes, row)
-    ]
+    order = np.lexsort((-rows, -worth))
+    found: dict[int, Reached] = {}
+    further: dict[int, Reached] = {}
+    told = zip(*(each[order].tolist() for each in (rows, worth, carried, numbers)), strict=True)
+    for row, value, remains, number in told:
+        way = ways[number]
+        is_known = row in found or row in further or (row in best and best[row].worth >= value)
+        if is_known or row in way.by:
+            continue
+        by = way.by if way.row < 0 else (*way.by, way.row)
+        reached = Reached(row, value, remains, way.start, by)
+        if value >= least and len(found) < most:
+            found[row] = reached
+        if len(further) < ways_on and remains * _FURTHER >= least:
+            further[row] = reached
+        elif len(found) == most or value < least:
+            break
+    return [*found.values()], [*further.values()]
+
+
+def _closest(numbers: Rows, carried: Floats, least: np.float32) -> Rows:
+    """The places of those joined closest to each text."""
+    kept = np.flatnonzero(carried >= least)
+    if len(kept) <= _JOINED:
+        return kept
+    kept = kept[np.lexsort((-carried[kept], numbers[kept]))]
+    of_texts = numbers[kept]
+    return kept[np.arange(len(kept)) - np.searchsorted(of_texts, of_texts) < _JOINED]
 
 
 def _is_said(indexes: Sequence[Index], row: int) -> bool:

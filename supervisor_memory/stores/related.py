@@ -45,7 +45,7 @@ def related(
     vectors: Vectors,
 ) -> Hits:
     """The records that the seeds are joined to, best first; see `Relates`."""
-    if limit <= 0 or not namespaces or not seeds:
+    if limit <= 0 or not namespaces or not any(seed.weight > 0 for seed in seeds):
         return Hits()
     for each in namespaces:
         each.make_dense()
@@ -127,7 +127,8 @@ class _Walk:
         readable: Readable,
         vectors: Vectors,
     ) -> None:
-        self._namespaces, self._seeds, self._query = namespaces, seeds, query
+        self._namespaces, self._query = namespaces, query
+        self._seeds = [seed for seed in seeds if seed.weight > 0]
         self._readable, self._vectors = readable, vectors
         self._indexes: Sequence[Index] = [each.index for each in namespaces]
         self._keys = [*accumulate((index.size for index in self._indexes), initial=0)]
@@ -135,21 +136,35 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        self._begun = {seed.record_id for seed in seeds}
+        self._begun = {seed.record_id for seed in self._seeds}
+        self._left_out = {seed.record_id for seed in seeds}
 
     def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]
         reached = walk(
-            self._indexes, starts, without=self._asked, fit=self._fit, read=self._read, least=least
+            self._indexes,
+            starts,
+            without=self._asked,
+            fit=self._fit,
+            read=self._read,
+            least=least,
+            most=limit + len(self._left_out),
         )
-        self._look([each.row for each in reached[: limit + len(self._seeds)]])
-        found = [
-            each for each in reached if (known := self._known.get(each.row)) and known.id not in self._begun
-        ]
-        told = found[:limit]
+        told = self._seen(reached, limit)
         rows = np.array([each.row for each in told], dtype=np.intp)
         near = [_UNKNOWN] * len(told) if self._vector is None else self._cosines(rows).tolist()
         return Hits(tuple(map(self._hit, told, near)))
+
+    def _seen(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
+        """The first that the searcher may see; no more records are read than that takes."""
+        found, at = list[Reached](), 0
+        while at < len(reached) and len(found) < limit:
+            some = reached[at : at + limit + len(self._seeds)]
+            self._look([each.row for each in some])
+            known = ((each, self._known.get(each.row)) for each in some)
+            found += [each for each, record in known if record and record.id not in self._left_out]
+            at += len(some)
+        return found[:limit]
 
     def _hit(self, reached: Reached, cosine: float) -> Hit:
         """The record of a row, and the way to it."""

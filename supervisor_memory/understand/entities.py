@@ -14,10 +14,10 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
-from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, terms
+from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
 from supervisor_memory.understand.dates import time_words
 from supervisor_memory.understand.names import identifiers
-from supervisor_memory.understand.sql import query_of, tables_of
+from supervisor_memory.understand.sql import query_of, tables_by_words
 
 EntityKind: TypeAlias = Literal[
     "table", "file", "identifier", "title", "person", "organization", "field", "name"
@@ -116,19 +116,21 @@ _known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_
 
 def _found(text: str) -> Iterator[Entity]:
     if query_of(text) is not None:
-        tables = tables_of(text)
+        tables = tables_by_words(text)
         yield from (Entity(name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
         yield Entity(name, _kind_of_identifier(name))
-    times = time_words(text)
+    times: frozenset[str] | None = None
     for match in _NAME.finditer(text):
         name = _without_stop_words(match[0])
+        if times is None:
+            times = time_words(text)
         if times.issuperset(name.casefold().removesuffix("'s").split()):
             continue  # June and Friday join what has nothing else in common
         is_first = name == match[0] and _BEGINS.search(text, max(0, match.start() - 4), match.start())
         if name and not (is_first and " " not in name):
             yield Entity(name, _kind_of_name(name))
-    for kind, pattern in _ENDINGS:
+    for kind, pattern in _ENDINGS if has_cjk(text) else ():
         yield from (Entity(match[0], kind) for match in pattern.finditer(text))
 
 

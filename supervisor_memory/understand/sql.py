@@ -128,10 +128,18 @@ def tables_of(sql: str) -> Tables:
             is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
             (own if is_own else written).add(_named(target))
     except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, the words decide
-        code = _COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql[:_LONGEST_PARSED]))
-        for names, before in ((own, _BEFORE_OWN), (written, _BEFORE_WRITTEN), (read, _BEFORE_READ)):
-            found = re.findall(rf"(?i){before}\s+([\w.\"`]+)", code)
-            names |= {re.sub(r"[\"`]", "", name).casefold() for name in found}
+        return tables_by_words(sql)
+    return Tables(frozenset(read - own), frozenset(written - own))
+
+
+def tables_by_words(sql: str) -> Tables:
+    """The tables of a text of SQL by the words before them: a hundred times as quick, and right where no
+    table is named in an unusual place."""
+    code = _COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql[:_LONGEST_PARSED]))
+    own, written, read = (
+        {re.sub(r"[\"`]", "", name).casefold() for name in re.findall(rf"(?i){before}\s+([\w.\"`]+)", code)}
+        for before in (_BEFORE_OWN, _BEFORE_WRITTEN, _BEFORE_READ)
+    )
     return Tables(frozenset(read - own), frozenset(written - own))
 
 

@@ -64,8 +64,8 @@ def test_what_the_question_names_joins_nothing() -> None:
 
 def test_a_name_joins_closer_than_a_word() -> None:
     texts = ["ask Marla about lunch", "Marla is away", "lunch is late", *(f"other {n}" for n in range(20))]
-    rows, close = joined([index_of(texts)], start(texts[0]), without=())
-    told = dict(zip(rows.tolist(), close.tolist(), strict=True))
+    near = joined([index_of(texts)], [start(texts[0])], without=())
+    told = dict(zip(near.rows.tolist(), near.close.tolist(), strict=True))
     assert told[1] > told[2]
 
 
@@ -86,8 +86,7 @@ def test_what_was_said_in_a_conversation_is_no_part_of_a_walk() -> None:
 def test_what_was_dropped_is_joined_to_nothing() -> None:
     index = index_of(CHAIN)
     index.drop(1)
-    rows, _ = joined([index], start(CHAIN[0]), without=())
-    assert 1 not in rows.tolist()
+    assert 1 not in joined([index], [start(CHAIN[0])], without=()).rows.tolist()
 
 
 @given(
@@ -117,10 +116,11 @@ def test_an_index_that_grew_joins_as_one_made_at_once(texts: Sequence[str], cut:
         grown.put(row, Entry(tuple(dict.fromkeys(terms(text))), 0.0))
     whole = Index()
     whole.load((row, Entry(tuple(dict.fromkeys(terms(text))), 0.0)) for row, text in enumerate(texts))
-    rows, close = joined([grown], start(texts[0]), without=())
-    same_rows, as_close = joined([whole], start(texts[0]), without=())
-    assert rows.tolist() == same_rows.tolist()
-    np.testing.assert_allclose(close, as_close)
+    begun = [start(text) for text in texts]
+    one, same = joined([grown], begun, without=()), joined([whole], begun, without=())
+    assert one.rows.tolist() == same.rows.tolist()
+    assert one.texts.tolist() == same.texts.tolist()
+    np.testing.assert_allclose(one.close, same.close)
 
 
 def test_a_hub_of_a_hundred_thousand_records_floods_no_walk() -> None:

@@ -10,7 +10,9 @@ from supervisor_memory.model.records import MAX_CONTENT_BYTES
 from supervisor_memory.stages.insert.merge import (
     BY_KIND,
     MOST_BYTES,
+    ONE_WORDING,
     append,
+    joined,
     overwrite,
     strategy_for,
     summarise,
@@ -118,3 +120,31 @@ def test_each_kind_has_a_strategy_and_metadata_wins() -> None:
 def test_an_unknown_strategy_is_refused_with_the_known_ones(unknown: object) -> None:
     with pytest.raises(InvalidContent, match=r"metadata\.strategy is .*overwrite, append, summarise"):
         strategy_for("domain-facts", unknown)
+
+
+def both(one: str, other: str) -> tuple[str, str | None]:
+    """The strategy and the text of two texts that were judged one wording."""
+    old, new = (record(text, kind="domain-facts") for text in (one, other))
+    return joined(old, new, None, is_step=False, by_kind={}, complete=lambda _: None, is_one=True)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("fct_lanes has about nine million rows.", "The rows of fct_lanes come out of lane_loader."),
+        ("Greta Holm lives in Malmö.", "Ove Lind reports to Greta Holm."),
+        ("fct_lanes 大约有九百万行。", "fct_lanes 的行由 lane_loader 写入。"),
+    ],
+)
+def test_no_wording_stands_for_one_that_names_another_thing(one: str, other: str) -> None:
+    strategy, text = both(one, other)
+    assert strategy != ONE_WORDING
+    assert text is not None
+    assert all(each.rstrip(".。") in text for each in (one, other))
+
+
+def test_one_wording_is_left_of_two_that_name_the_same() -> None:
+    assert both("lane_loader fills fct_lanes at night.", "At night fct_lanes is what lane_loader fills.") == (
+        ONE_WORDING,
+        None,
+    )

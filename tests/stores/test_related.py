@@ -78,6 +78,22 @@ def test_what_was_deleted_waits_or_is_stale_is_on_no_way(name: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize("name", WALKING)
+def test_a_seed_without_weight_is_not_found_though_a_way_goes_over_it(name: str, tmp_path: Path) -> None:
+    chain = [
+        record("Basket Health is built on fct_orders"),
+        record("fct_orders comes out of night_job"),
+        record("night_job was written by Ilse Brandt"),
+    ]
+    first, middle, last = chain
+    with opened(name, tmp_path) as backend:
+        backend.write(chain)
+        assert isinstance(backend, Relates)
+        seeds = [Seed(first.content, 1.0, first.id), Seed("", 0.0, middle.id)]
+        assert [hit.record.id for hit in backend.related(seeds, asked("alice"), limit=1)] == [last.id]
+        assert not backend.related(seeds[1:], asked("alice"), limit=5)
+
+
+@pytest.mark.parametrize("name", WALKING)
 def test_what_was_erased_is_gone_from_every_way(name: str, tmp_path: Path) -> None:
     with opened(name, tmp_path) as backend:
         backend.write(

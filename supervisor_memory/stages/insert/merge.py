@@ -12,6 +12,7 @@ from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import tells
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, check_content, content_hash
 from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.understand.entities import named_terms
 from supervisor_memory.understand.sql import query_of
 
 Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]], str]
@@ -171,11 +172,21 @@ def joined(
     is_plain = not is_step and asked is None and old.kind not in by_kind
     if is_plain and (query_of(new.content) or _adds_nothing(old.content, new.content)):
         return name, None
-    if is_one and is_plain:
-        name, text = ONE_WORDING, clearer(old.content, new.content)
+    if (
+        is_one
+        and is_plain
+        and _names_all(kept := clearer(old.content, new.content), old.content, new.content)
+    ):
+        name, text = ONE_WORDING, kept
     else:
         text = strategy(old, new.content, new.updated_at, complete)
     return name, None if says_the_same(old, text) else text
+
+
+def _names_all(kept: str, *texts: str) -> bool:
+    """Whether a wording has all names and figures of others: it may stand for their words, not for things."""
+    said, told = frozenset(terms(kept)), Slots(kept)
+    return all(named_terms(text) <= said and holds(told, Slots(text)) for text in texts)
 
 
 def clearer(old: str, new: str) -> str:

@@ -47,8 +47,12 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     places = places if most is None else min(places, most - FIRST)
     if places < 1:
         return plan
+    stay = plan.hits.items[: None if most is None else most - places]  # whatever is added
+    begun = {seed.record_id for seed in seeds}
+    seeds += [Seed("", 0.0, hit.record.id) for hit in stay if hit.record.id not in begun]
     among = [*(hit.record for hit in plan.hits), *(each.hit.record for each in plan.dropped)]
-    near = view.related(seeds, plan.query, limit=places + len(plan.hits), least=least, among=among)
+    limit = places + len(plan.hits) - len(stay)
+    near = view.related(seeds, plan.query, limit=limit, least=least, among=among)
     if turn.explain:
         plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
     says = is_shown_in(turn.messages)
