@@ -20,9 +20,8 @@ MOST_HOLDERS = 64
 """A term that more records hold joins nothing."""
 MOST_TERMS = 256
 """Different terms of a text that are looked at."""
+# Weights of words outside names; a name weighs 1. Chinese names have no form of their own.
 _NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
-"""The weight of a word that is part of no name, where a name weighs 1. Names of Chinese have no form of their
-own, so words weigh more there."""
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
 GO_ON = 4
 """Of those reached by a step, so many are gone on from, the best."""
@@ -84,7 +83,7 @@ Read = Callable[[Sequence[int]], Mapping[int, Start]]
 
 
 def joined(indexes: Sequence[Index], texts: Sequence[Start], *, without: Collection[str]) -> Joined:
-    """The rows that are joined to texts, all at once: most of the cost is that of a call, not of its rows.
+    """Join rows to texts by rare terms, all texts in one go.
 
     Args:
         without: Terms that do not count, since they are searched for anyway.
@@ -121,7 +120,7 @@ _ONE = np.ones(1, dtype=np.bool_)
 def _holders(
     indexes: Sequence[Index], places: Sequence[int], term: str, records: int
 ) -> tuple[Rows, float] | None:
-    """Who holds a term, and how rare that makes it; None where it joins nothing."""
+    """The rows with a term, and its rarity; None: too many hold it, or nobody."""
     counts = [index.count(term) for index in indexes]
     if not 0 < sum(counts) <= MOST_HOLDERS:
         return None
@@ -189,8 +188,8 @@ def _step(
     ways_on: int,
     best: Mapping[int, Reached],
 ) -> tuple[Sequence[Reached], Sequence[Reached]]:
-    """One step from texts, each with the way to it: the best rows that it reaches, or reaches on a better
-    way than `best` has, and those of them that may be gone on from."""
+    """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
+    the rows to go on from."""
     near = joined(indexes, texts, without=without)
     left = np.array([way.carried * (_FURTHER if way.row >= 0 else 1.0) for way in ways], dtype=np.float32)
     carried = left[near.texts] * near.close

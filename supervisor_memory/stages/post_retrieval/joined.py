@@ -100,7 +100,7 @@ def _with(plan: Recalling, own: Sequence[Hit], reached: Sequence[Hit], view: Rea
 
 
 def _scored(hit: Hit, known: Hit | None, most: float, view: ReadStore) -> Hit:
-    """The hit with the score that its way gives it, and what the search had found of it."""
+    """Give a neighbour its score, and the parts that the search had measured."""
     worth = hit.parts["walk"]
     parts = {**(known or hit).parts, "walk": worth, "relevance": worth, "fused": worth}
     embedder = view.embedder
