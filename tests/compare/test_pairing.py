@@ -247,6 +247,9 @@ def test_a_task_that_ends_a_known_wish_is_kept_in_its_place_and_says_why() -> No
     with opened("english") as memory:
         memory.write("Colour my charts in the company blue.", user_id="ada")
         memory.add("Plot the sales in green.", user_id="ada")
+        memory.add("Use red for the chart instead of the blue.", user_id="ada")
+        assert known(memory) == ["Colour my charts in the company blue."]
+
         memory.add("Use dark green for my charts instead of the blue.", user_id="ada")
 
         [record] = memory.get_all(user_id="ada")

@@ -134,11 +134,16 @@ def read_user(
 
 
 def _is_news(statement: Statement) -> bool:
-    """Whether a sentence that is not kept gives an attribute a value, or says that something is over."""
+    """Whether a sentence that is not kept gives an attribute a value, or says that something is over.
+
+    What reads like a task is meant for this once, unless it speaks of the user's own things or of later.
+    """
     if statement.kind is not None or statement.reason not in ("none", "task"):
         return False
     told = reading.read(statement.text)
-    return bool(told.states or told.dropped)
+    is_lasting = statement.reason != "task" or told.people.is_i or told.people.is_we
+    is_lasting = is_lasting or _STANDING.search(normal(statement.text)) is not None
+    return is_lasting and bool(told.states or told.dropped)
 
 
 def _why_not(statement: Statement, refusal: str) -> str:
