@@ -6,20 +6,22 @@ what four agents and a tool say of forty users, in English and Chinese: most of 
 plainly wrong. Ctrl-C ends it, and tells what was decided.
 """
 
+import os
 import random
 import shutil
+import subprocess
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from supervisor_memory import Filter, Settings, SupervisorMemory
-from supervisor_memory.model.records import Kind, SourceClass
+from supervisor_memory import Filter, SupervisorMemory
 
 PLACE: Final = Path(".demo/inbox")
 WORD: Final = "reviewer-of-the-demo"
 SIZE: Final = 200
-SAID: Final[tuple[tuple[str, SourceClass, Kind, str], ...]] = (
+SAID: Final[tuple[tuple[str, str, str, str], ...]] = (
     ("web", "tool", "user-profile", "The user prefers {thing} for plan {number}."),
     ("web", "tool", "identity", "The user works from the {office} office, desk {number}."),
     ("text2sql", "agent", "user-profile", "The user wants {thing} of route {number} rounded to minutes."),
@@ -77,22 +79,24 @@ def told(memory: SupervisorMemory) -> str:
 
 def main() -> None:
     """Fill the store anew, serve it, and tell at the end what was decided."""
-    import uvicorn
-
-    from supervisor_memory.interfaces.http.access import Tokens
-    from supervisor_memory.interfaces.http.app import create_app
-
     shutil.rmtree(PLACE, ignore_errors=True)
-    settings = Settings(backend="sqlite", path=PLACE, embedding_model="none", review="risky")
-    with SupervisorMemory(settings) as memory:
+    os.environ |= {
+        "MEMORY_BACKEND": "sqlite",
+        "MEMORY_PATH": str(PLACE),
+        "EMBEDDING_MODEL": "none",
+        "MEMORY_REVIEW": "risky",
+        "MEMORY_SERVER_TOKENS": f"reviewer:{WORD}:*:write",
+    }
+    with SupervisorMemory.from_env() as memory:
         fill(memory)
         print(told(memory))
-        if "--fill" in sys.argv:
-            return
-        print(f"http://127.0.0.1:8765/dashboard/inbox, sign in with {WORD}")
-        app = create_app(memory, tokens=Tokens.read(f"reviewer:{WORD}:*:write"))
-        began = time.monotonic()
-        uvicorn.run(app, port=8765, log_level="warning")
+    if "--fill" in sys.argv:
+        return
+    print(f"http://127.0.0.1:8765/dashboard/inbox, sign in with {WORD}", flush=True)
+    began = time.monotonic()
+    with suppress(KeyboardInterrupt):
+        subprocess.run([Path(sys.executable).with_name("supervisor-memory"), "serve"], check=False)
+    with SupervisorMemory.from_env() as memory:
         print(f"{told(memory)}; {time.monotonic() - began:.0f} s")
 
 
