@@ -1,8 +1,8 @@
 """Train the second reader of sentences, and tell how well it does on an author it was not trained on.
 
 Run: python benchmarks/sentences.py            leaves each author out once: kept against stored, by threshold
-     python benchmarks/sentences.py --write    trains on all lines and writes language/learned.json
-     python benchmarks/sentences.py --check    fails where learned.json is not what these lines train
+     python benchmarks/sentences.py --write    trains on all lines and writes language/learned.json.gz
+     python benchmarks/sentences.py --check    fails where learned.json.gz is not what these lines train
 
 The lines of benchmarks/sentences have one file an author: {"lang", "class", "text"} and, where something is
 to be kept, "keep": true or the part that is. The classes without it are hard ones on purpose: promises,
@@ -14,6 +14,7 @@ the rules, so it is trained on and counts in no figure.
 
 import argparse
 import copy
+import gzip
 import json
 import re
 import sys
@@ -32,7 +33,7 @@ from supervisor_memory.understand.statements import judge, normal, sentences, wi
 Floats = NDArray[np.float64]
 
 LINES = Path(__file__).parent / "sentences"
-WEIGHTS = Path(learned.__file__).parent.parent / "language" / "learned.json"
+WEIGHTS = Path(learned.__file__).parent.parent / "language" / "learned.json.gz"
 
 LEAST = 0.77
 """Of these lines, one author left out, this is where .07 of what is not worth keeping is stored."""
@@ -203,15 +204,15 @@ def main() -> None:
             None if _is_shipped(trained(lines)) else f"{WEIGHTS.name} is not what these lines train: --write"
         )
     if options.write:
-        text = _as_json(trained(lines))
-        WEIGHTS.write_text(text, "utf-8")
-        print(f"{WEIGHTS.name}: {len(text) / 1024:.0f} kB")
+        packed = gzip.compress(_as_json(trained(lines)).encode(), mtime=0)
+        WEIGHTS.write_bytes(packed)
+        print(f"{WEIGHTS.name}: {len(packed) / 1024:.0f} kB")
         return
     print(_table([each for each in lines if each.author != USUAL], _left_out(lines)))
 
 
 def _is_shipped(weights: learned.Weights) -> bool:
-    """Whether these are the weights of learned.json, as far as sums of floats agree between machines."""
+    """Whether these are the weights of learned.json.gz, as far as sums of floats agree between machines."""
     shipped = learned.weights()
     same = (shipped.least, shipped.common, shipped.names) == (weights.least, weights.common, weights.names)
     return same and all(

@@ -1,9 +1,10 @@
 """Judge a sentence by weights of its words: the second reader, asked where no rule has a verdict.
 
 Logistic regression over the words and characters of a sentence, trained by `benchmarks/sentences.py` on the
-lines of benchmarks/sentences. The weights are in learned.json of `language`; no embedder is needed.
+lines of benchmarks/sentences. The weights are in learned.json.gz of `language`; no embedder is needed.
 """
 
+import gzip
 import json
 import math
 import re
@@ -128,7 +129,8 @@ def _chance(score: float) -> float:
 
 @cache
 def weights() -> Weights:
-    """The weights of learned.json."""
-    read = json.loads(files("supervisor_memory.language").joinpath("learned.json").read_text("utf-8"))
+    """The weights of learned.json.gz."""
+    packed = files("supervisor_memory.language").joinpath("learned.json.gz").read_bytes()
+    read = json.loads(gzip.decompress(packed))
     features = {each: (lasting / 100, wish / 100) for each, (lasting, wish) in read["features"].items()}
     return Weights(read["least"], frozenset(read["common"]), features, frozenset(read["names"]))

@@ -283,8 +283,12 @@ def test_tim_organises(recipe: str, case: Any) -> None:
         memory.write(new, user_id="ada")
         left = contents(memory)
     # Its page: what changes is sought in the whole store, and rules join what is as close as two wordings.
-    ours = "same_group" in case and (not case["same_group"] or "insert" in case["why"])
-    assert left == ({new} if ours else {{"old": old, "new": new, "one": new}[name] for name in case["left"]})
+    if "insert" in case.get("why", ""):
+        assert left == {f"{old} {new}"}
+    elif not case.get("same_group", True):
+        assert left == {new}
+    else:
+        assert left == {{"old": old, "new": new, "one": new}[name] for name in case["left"]}
 
 
 def test_tim_basic_tells_the_nearest_of_a_group() -> None:

@@ -151,7 +151,7 @@ def test_a_judge_is_tested_with_the_rivals_it_is_given() -> None:
     said = Candidate("From now on, GMV excludes returns.", "domain-facts")
     known = record("GMV includes returns.")
     view = ports().read_store()
-    assert by_evidence(said, Rivals([Rival(known)]), view) == Replace(known)
+    assert by_evidence(said, Rivals([Rival(known)]), view) == Replace(known, "contradicts:value")
     assert by_evidence(said, Rivals(), view) == Add()
 
 
