@@ -1,7 +1,8 @@
 """The review desk, `SupervisorMemory.review`: proposals that wait for a person, and decisions on them."""
 
+import contextlib
 import functools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, ParamSpec, TypeVar, Unpack
@@ -38,6 +39,7 @@ from supervisor_memory.wiring.trail import Trail
 
 if TYPE_CHECKING:
     from supervisor_memory.review.markdown import Exported, Plan
+    from supervisor_memory.stores.ahead import Ahead
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -89,6 +91,23 @@ class Desk:
             AlreadyReviewed: it does not wait.
         """
         return self._shown(self._waiting(id, user_id, self._ports()), user_id)
+
+    def show_together(self, ids: Sequence[str], *, user_id: str | None = None) -> list[Proposal]:
+        """Proposals as they would be approved one after the other, in this order.
+
+        Each is shown against what those before it would leave, so that one can join or replace another.
+        Those that do not wait, or are not there for this user, are left out.
+
+        Raises:
+            BackendError, DeadlineExceeded: the store failed.
+        """
+        from supervisor_memory.stores.ahead import Ahead  # with it comes numpy
+
+        ahead, shown = Ahead(self.services.backend), list[Proposal]()
+        for id_ in ids:
+            with contextlib.suppress(AlreadyReviewed, RecordNotFound):
+                shown.append(self._shown(self._waiting(id_, user_id, self._ports()), user_id, ahead=ahead))
+        return shown
 
     def approve(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
         """Approve a proposal: the insert stage decides on it now, against the present records.
@@ -370,6 +389,7 @@ class Desk:
 
     apending = twin(pending)
     ashow = twin(show)
+    ashow_together = twin(show_together)
     aapprove = twin(approve)
     aedit = twin(edit)
     areject = twin(reject)
@@ -409,12 +429,16 @@ class Desk:
             id=id,
             status=record.status,
             decided=last["op"] if last else None,
+            by=last["actor"] if last else None,
         )
 
-    def _shown(self, record: Record, user_id: str | None) -> Proposal:
+    def _shown(self, record: Record, user_id: str | None, *, ahead: "Ahead | None" = None) -> Proposal:
         self.trail.seen("review", (record,), by_operator=user_id is None)
+        ports, then = self._ports(), None
+        if ahead is not None:
+            ports, then = replace(ports, services=replace(ports.services, backend=ahead)), ahead.batch
         try:
-            return foreseen(record, self._ports(), self.insert)
+            return foreseen(record, ports, self.insert, then=then)
         except (IdentityError, InvalidContent) as error:  # only an imported record can be so wrong
             return unfit(record, type(error).__name__)
 

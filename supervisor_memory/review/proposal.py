@@ -101,7 +101,7 @@ class Approval:
         """Let the insert stage decide on the proposal, and commit; AlreadyReviewed: another was faster."""
 
         def commit(decided: Commit) -> Committed:
-            return self._made(ports.services.backend, self._amended(decided, ports.now))
+            return self._made(ports.services.backend, self.amended(decided, ports.now))
 
         result = _decided(self.proposal, self.content, ports, commit, insert)
         if result.id == self._new_id:
@@ -123,7 +123,8 @@ class Approval:
                 id=self.proposal.id,
             ) from conflict
 
-    def _amended(self, commit: Commit, now: float) -> Commit:
+    def amended(self, commit: Commit, now: float) -> Commit:
+        """What the insert stage decided, with the end of the proposal."""
         proposal, was = self.proposal, with_said_kept(self.proposal)
         if self.content is not None:  # the message says it otherwise
             was = proposal.no_longer_said_in(*proposal.present_ref_ids)
@@ -162,8 +163,14 @@ class Approval:
         )
 
 
-def foreseen(record: Record, ports: Ports, insert: Insert) -> Proposal:
-    """The proposal with the decision that the insert stage would take now. Nothing is changed."""
+def foreseen(
+    record: Record, ports: Ports, insert: Insert, *, then: Callable[[Commit], Committed] | None = None
+) -> Proposal:
+    """The proposal with the decision that the insert stage would take now. Nothing is changed.
+
+    Args:
+        then: Is given the commit that approving the proposal would make.
+    """
     seen: list[Commit] = []
 
     def commit(decided: Commit) -> Committed:
@@ -176,6 +183,9 @@ def foreseen(record: Record, ports: Ports, insert: Insert) -> Proposal:
     touched = [change.record.id for each in seen for change in each.changes if change.expects is not None]
     ids = touched or ([result.id] if kept is None and result.id else [])
     existing = ports.store(ports.services.backend.get, ids)[:1] if ids else ()
+    if then is not None:
+        for each in seen:
+            then(Approval(record, record.user_id).amended(each, ports.now))
     return replace(
         _proposed(record),
         decision=result.status,

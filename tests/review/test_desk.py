@@ -105,6 +105,27 @@ def test_what_waits_is_shown_beside_what_there_is_and_what_would_be_kept(
     assert waiting.to_dict()["existing"]["content"] == "GMV excludes refunds."
 
 
+def test_proposals_are_shown_as_they_will_be_approved_one_after_the_other(memory: SupervisorMemory) -> None:
+    asked: dict[str, Any] = {"metadata": {"strategy": "review"}}
+    texts = (
+        "The user likes tea.",
+        "The user likes tea, and coffee in the morning.",
+        "The user works from the Porto office, desk 5.",
+        "The user works from the Porto office, desk 7.",
+        "用户希望方案 3 的结果用表格显示。",
+        "用户希望方案 4 的结果用表格显示。",
+    )
+    ids = [proposed(memory, text, user_id=user, **asked).id for text in texts for user in ("ada", "bo")]
+    before = [memory.history(id_) for id_ in ids]
+    shown = memory.review.show_together([*ids, "none"])
+    assert [memory.history(id_) for id_ in ids] == before
+    assert [each.decision for each in shown] != [memory.review.show(id_).decision for id_ in ids]
+    done = [memory.review.approve(id_, reviewer=REVIEWER) for id_ in ids]
+    assert [(s.decision, s.reason) for s in shown] == [(d.status, d.reason) for d in done]
+    kept = {d.id: s.text for s, d in zip(shown, done, strict=True)}  # as the last of them leaves it
+    assert {id_: memory.get(id_).content for id_ in kept} == kept
+
+
 @pytest.mark.parametrize(
     "foreign",
     [
@@ -509,7 +530,18 @@ async def test_the_twins_do_the_same_off_the_loop(make: Callable[..., Supervisor
     verbs = {name for name in dir(memory.review) if not name.startswith("_")}
     public = {v for v in verbs if callable(getattr(memory.review, v)) and f"a{v}" in verbs}
     assert public == {
-        *("pending", "show", "approve", "edit", "reject", "restore", "revert", "quarantine", "release"),
+        *(
+            "pending",
+            "show",
+            "show_together",
+            "approve",
+            "edit",
+            "reject",
+            "restore",
+            "revert",
+            "quarantine",
+            "release",
+        ),
         *("roll_back", "delete", "change", "undo", "preview_promotion", "promote", "shared"),
         *("export_markdown", "import_markdown"),
     }

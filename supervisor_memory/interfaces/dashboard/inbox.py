@@ -27,6 +27,10 @@ _WITHIN_SECONDS: Final = 3_600.0
 _ALIKE_FROM: Final = 2
 _MOST_GROUPS: Final = 12
 _PICKED: Final = "p-"
+_GRAVE: Final = ("instruction-like", "contradicts-the-user", "unsure-who-said-it", "low-confidence")
+"""Reasons that speak against a proposal, the gravest first."""
+_USUAL: Final = ("asked-for", "every-candidate", "about-the-user-by-agent", "about-the-user-by-tool")
+"""Reasons that only say why a person is asked."""
 _IN_ADDRESS: Final = ("user", "why", "kind", "agent", "run")
 Verb: TypeAlias = Callable[[str], WriteResult]
 
@@ -42,6 +46,36 @@ class Waiting:
     def words(self) -> str:
         """The words it was read from."""
         return self.proposal.evidence or self.proposal.record.content
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A proposal among others that are decided together.
+
+    Args:
+        beyond: What speaks against it beside the reason of the group, the gravest first.
+        differs: Why else it waits, where not all of the others do.
+        is_of_these: Whether it joins, or gives way to, another of them.
+    """
+
+    proposal: Proposal
+    beyond: tuple[str, ...]
+    differs: tuple[str, ...]
+    is_of_these: bool
+
+    @property
+    def is_picked(self) -> bool:
+        """Whether it is picked when the page opens."""
+        return not self.beyond and self.proposal.decision != "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Proposals that are alike: how many, and how many of them wait for a graver reason too."""
+
+    like: "Asked"
+    n: int
+    beyond: tuple[tuple[str, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +110,11 @@ class Asked:
     def is_narrow(self) -> bool:
         return bool(self.reason or self.kind or self.agent or self.run)
 
+    def beyond(self, record: Record) -> tuple[str, ...]:
+        """What speaks against a record beside the reason asked for, the gravest first."""
+        found = [code for code in reasons(record) if code != self.reason and code not in _USUAL]
+        return tuple(sorted(found, key=_gravity))
+
     def like(self, record: Record) -> "Asked":
         """Those that wait for the same reason, of the same kind and agent."""
         why = reasons(record)
@@ -92,6 +131,8 @@ class Asked:
 def inbox(visit: Visit) -> Response:
     asked, after = Asked.of(visit), visit.asked("after") or None
     waiting = _waiting(visit, asked)
+    if not waiting and visit.asked("said") and any(map(visit.asked, _IN_ADDRESS)):
+        return _wider(visit, asked)
     rest = _behind(waiting, after)
     page = rest[:_PAGE]
     decided = visit.shelf.decided(visit.asker)
@@ -107,13 +148,50 @@ def inbox(visit: Visit) -> Response:
     )
 
 
+def _wider(visit: Visit, asked: Asked) -> Response:
+    """To what waits next, where the last decision has left nothing of what was asked for."""
+    kept = {**visit.request.query_params} | dict.fromkeys(_IN_ADDRESS, "") | {"after": ""}
+    user = asked.user if asked.is_narrow else ""
+    return visit.go("/inbox", **{name: each for name, each in (kept | {"user": user}).items() if each})
+
+
 def together(visit: Visit) -> Response:
-    """All that are alike: what approving each would do, to be picked and decided at once."""
+    """All that are alike: what approving one after the other would do, to be picked and decided at once."""
     asked = Asked.of(visit)
     waiting = _waiting(visit, asked)
-    page = waiting[:_TOGETHER]
-    shown = [each for record in page if (each := _shown(visit, record)) is not None]
-    return visit.page("together.html", shown=shown, **_choices(visit, asked, waiting))
+    page = sorted(waiting, key=lambda record: min(map(_gravity, asked.beyond(record)), default=_LEAST_GRAVE))
+    return visit.page(
+        "together.html", rows=_rows(visit, asked, page[:_TOGETHER]), **_choices(visit, asked, waiting)
+    )
+
+
+def _rows(visit: Visit, asked: Asked, page: list[Record]) -> list[Row]:
+    """Those that speak against themselves as they would be approved alone, then the others in their order."""
+    against = [record for record in page if asked.beyond(record)]
+    others = [record.id for record in page if not asked.beyond(record)]
+    shown = [each for record in against if (each := _shown(visit, record)) is not None]
+    shown += visit.memory.review.show_together(others)
+    of_all = set.intersection(*(set(each.why) for each in shown)) if shown else set()
+    these = {each.id for each in shown}
+    return [
+        Row(
+            each,
+            asked.beyond(each.record),
+            tuple(code for code in each.why if code in _USUAL and code not in of_all | {asked.reason}),
+            each.existing is not None and each.existing.id in these - {each.id},
+        )
+        for each in shown
+    ]
+
+
+_LEAST_GRAVE: Final = len(_GRAVE) + 1
+
+
+def _gravity(code: str) -> int:
+    """The place of a reason among all, 0 the gravest."""
+    if code in _GRAVE:
+        return _GRAVE.index(code)
+    return _LEAST_GRAVE if code in _USUAL else len(_GRAVE)
 
 
 def _choices(visit: Visit, asked: Asked, waiting: list[Record]) -> dict[str, Any]:
@@ -141,10 +219,21 @@ def _behind(waiting: list[Record], after: str | None) -> list[Record]:
     return waiting[at:]
 
 
-def _groups(asked: Asked, waiting: Iterable[Record]) -> list[tuple[Asked, int]]:
-    """Which are alike, and how many, the most first."""
-    counts = Counter(asked.like(record) for record in waiting)
-    return [(like, n) for like, n in counts.most_common(_MOST_GROUPS) if n >= _ALIKE_FROM]
+def _groups(asked: Asked, waiting: Iterable[Record]) -> list[Group]:
+    """Which are alike, the ones with the gravest reasons first, then the most."""
+    alike: dict[Asked, list[Record]] = {}
+    for record in waiting:
+        alike.setdefault(asked.like(record), []).append(record)
+    groups = []
+    for like, records in alike.items():
+        counts = Counter(code for record in records for code in like.beyond(record))
+        beyond = tuple(sorted(counts.items(), key=lambda each: _gravity(each[0])))
+        groups.append(Group(like, len(records), beyond))
+
+    def order(group: Group) -> tuple[int, int]:
+        return min(map(_gravity, (group.like.reason, *(code for code, _ in group.beyond)))), -group.n
+
+    return sorted((each for each in groups if each.n >= _ALIKE_FROM), key=order)[:_MOST_GROUPS]
 
 
 def _beside(visit: Visit, record: Record) -> Waiting | None:
@@ -176,11 +265,23 @@ def reject(visit: Visit) -> Response:
 
 
 def approve_all(visit: Visit) -> Response:
-    return _all_decided(visit, "approve", _approval(visit))
+    return _all_decided(visit, "approve", [(id_, _approval(visit)) for id_ in _picked(visit)])
 
 
 def reject_all(visit: Visit) -> Response:
-    return _all_decided(visit, "reject", _rejection(visit))
+    return _all_decided(visit, "reject", [(id_, _rejection(visit)) for id_ in _picked(visit)])
+
+
+def split(visit: Visit) -> Response:
+    """Approve those that were picked, and reject the others that the page showed."""
+    picked = set(_picked(visit))
+    verbs = {True: _approval(visit), False: _rejection(visit)}
+    shown = visit.form.get("shown", "").split()
+    return _all_decided(visit, "split", [(id_, verbs[id_ in picked]) for id_ in shown])
+
+
+def _picked(visit: Visit) -> list[str]:
+    return [name.removeprefix(_PICKED) for name in visit.form if name.startswith(_PICKED)]
 
 
 def _approval(visit: Visit) -> Verb:
@@ -201,20 +302,32 @@ def _decided(visit: Visit, what: str, verb: Verb) -> Response:
     return _back(visit, what)
 
 
-def _all_decided(visit: Visit, what: str, verb: Verb) -> Response:
-    """Decide each that was picked; what another reviewer has decided, or cannot be approved, is left."""
-    picked = [name.removeprefix(_PICKED) for name in visit.form if name.startswith(_PICKED)]
+def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Response:
+    """Decide each; what another reviewer has decided, or cannot be approved, is left, and counted."""
     done: list[str] = []
-    text = _text(visit, picked[0]) if picked and visit.own(picked[0]) else ""
-    for id_ in picked[:_TOGETHER]:
+    came, others = Counter[str](), set[str]()
+    text = _text(visit, verbs[0][0]) if verbs and visit.own(verbs[0][0]) else ""
+    for id_, verb in verbs[:_TOGETHER]:
         try:
-            verb(visit.own(id_))
-        except (AlreadyReviewed, Conflict, RecordNotFound, IdentityError, InvalidContent):
-            continue  # it is counted as left, and waits on
-        done.append(id_)
+            result = verb(visit.own(id_))
+        except AlreadyReviewed as error:
+            if by := error.facts.get("by"):
+                others.add(str(by))
+            came["decided" if by else "left"] += 1
+        except (Conflict, RecordNotFound, IdentityError, InvalidContent):
+            came["left"] += 1
+        else:
+            done.append(id_)
+            came["rejected" if result.reason == "rejected" else result.status] += 1
+    came["left"] += len(verbs[_TOGETHER:])
+    came["n"] = len(done) - came["rejected"] if what == "split" else len(done)
+    if what == "reject":
+        del came["rejected"]
+    visit.shelf.others[visit.asker.name] = ", ".join(sorted(others))
     if done:
-        visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), text, ""))
-    return _back(visit, f"{what}-all", n=len(done), left=len(picked) - len(done))
+        of_them = {name: n for name, n in came.items() if name not in ("decided", "left")}
+        visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), text, "", of_them))
+    return _back(visit, f"{what}-all", **came)
 
 
 def _text(visit: Visit, id_: str) -> str:
@@ -242,4 +355,4 @@ def undo(visit: Visit) -> Response:
 def _back(visit: Visit, said: str, **numbers: int) -> Response:
     """To the inbox as it was asked for."""
     kept = {name: value for name in _IN_ADDRESS if (value := visit.form.get(name, ""))}
-    return visit.go("/inbox", said=said, **kept, **{name: str(n) for name, n in numbers.items()})
+    return visit.go("/inbox", said=said, **kept, **{name: str(n) for name, n in numbers.items() if n})

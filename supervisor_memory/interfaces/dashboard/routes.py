@@ -72,6 +72,7 @@ _WRITING: Final[dict[str, Handler]] = {
     "/inbox/undo": inbox.undo,
     "/inbox/approve": inbox.approve_all,
     "/inbox/reject": inbox.reject_all,
+    "/inbox/split": inbox.split,
     "/records/{id}/revert": record.revert,
     "/records/{id}/delete": record.delete,
     "/records/{id}/restore": record.restore,

@@ -40,6 +40,10 @@ HEADERS: Final[Mapping[str, str]] = {
 _A_YEAR: Final = 365 * 86_400
 _MOST_FIELDS: Final = 150
 _KEPT_DECISIONS: Final = 20
+_CAME: Final = ("added", "merged", "appended", "updated", "skipped", "pending")
+_BESIDE: Final = ("rejected", "decided", "left")
+NUMBERS: Final = ("n", *_CAME, *_BESIDE)
+"""What an address tells in numbers of a decision on many."""
 _KEPT_RECEIPTS: Final = 100
 _STATIC: Final = Path(__file__).parent / "static"
 
@@ -57,12 +61,14 @@ class Decision:
         ids: Of the proposals.
         text: Of the first of them.
         status: What became of it, where it is one.
+        came: What came of many, as numbers; see `Visit.outcome`.
     """
 
     what: str
     ids: tuple[str, ...]
     text: str
     status: str
+    came: Mapping[str, int] = field(default_factory=dict)
 
 
 class Shelf:
@@ -72,6 +78,8 @@ class Shelf:
         self._key = secrets.token_bytes(32)
         self._decided: dict[str, deque[Decision]] = {}
         self.receipts: dict[str, Receipt] = {}
+        self.others: dict[str, str] = {}
+        """Caller → who was faster with what they decided last."""
 
     def form_word(self, caller: Caller) -> str:
         """What a form of this caller has to bring back."""
@@ -184,7 +192,6 @@ class Visit:
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
         """An HTML page. Every value is escaped, and what hides in a text is spelled out."""
-        said = f"said.{self.asked('said')}"
         html = (
             _environment()
             .get_template(template)
@@ -195,7 +202,7 @@ class Visit:
                 language=self.language,
                 other_languages=[(each, NAMES[each], self._in(each)) for each in LANGUAGES],
                 form_word=self.shelf.form_word(self.caller) if self.caller else "",
-                flash=self.say(said, **self._numbers()) if said in WORDS else "",
+                flash=self._flash,
                 **values,
             )
         )
@@ -211,10 +218,33 @@ class Visit:
             )
         return answer
 
-    def _numbers(self) -> dict[str, int]:
-        """The numbers that a message has; 0 for what is none."""
-        told = {name: self.asked(name) for name in ("n", "left")}
-        return {name: int(each) if each.isascii() and each.isdigit() else 0 for name, each in told.items()}
+    @property
+    def _flash(self) -> str:
+        """What the last form has done, in words; "" where the address does not tell."""
+        said = self.asked("said")
+        if f"said.{said}" not in WORDS:
+            return ""
+        told = {name: self.asked(name) for name in NUMBERS}
+        numbers = {name: int(n) if n.isascii() and n.isdigit() else 0 for name, n in told.items()}
+        return self.outcome(said, numbers) if said.endswith("-all") else self.say(f"said.{said}")
+
+    def outcome(self, said: str, numbers: Mapping[str, int]) -> str:
+        """What came of a decision on many: "40 approved: 31 new, 5 joined; 2 rejected."
+
+        Args:
+            said: As an address has it: "approve-all".
+            numbers: By the names in NUMBERS; one that is missing is 0.
+        """
+
+        def counted(names: tuple[str, ...]) -> list[str]:
+            who = self.shelf.others.get(self.asker.name, "")
+            told = [(name, n) for name in names if (n := numbers.get(name, 0))]
+            return [self.say(f"came.{name}", n=n, who=who or self.say("somebody")) for name, n in told]
+
+        told = self.say(f"said.{said}", n=numbers.get("n", 0))
+        if came := counted(_CAME):
+            told += self.say("colon") + self.say("comma").join(came)
+        return self.say("semicolon").join([told, *counted(_BESIDE)]) + self.say("stop")
 
     def go(self, path: str, **query: str) -> RedirectResponse:
         """Elsewhere, with a GET."""
@@ -223,7 +253,7 @@ class Visit:
 
     def here(self, **changes: str | int | None) -> str:
         """The address of this page with other values; None takes one out."""
-        gone = {"said", "n", "left", "lang", *changes}
+        gone = {"said", "lang", *NUMBERS, *changes}
         kept = {name: value for name, value in self.request.query_params.items() if name not in gone}
         return f"?{urlencode(kept | {name: value for name, value in changes.items() if value is not None})}"
 

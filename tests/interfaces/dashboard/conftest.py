@@ -63,8 +63,10 @@ class Visitor:
         return self.ask("POST", path, data={"word": self.word, **fields})
 
     def text(self, path: str, **params: object) -> str:
-        """What a page says, without its tags."""
+        """What a page says, without its tags; where it leads elsewhere, what that page says."""
         answer = self.get(path, **params)
+        if answer.status_code == 303:
+            answer = self.get(answer.headers["location"])
         assert answer.status_code == 200, answer.text
         return html.unescape(re.sub(r"<[^>]*>", "", answer.text))
 

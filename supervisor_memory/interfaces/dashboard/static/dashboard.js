@@ -17,7 +17,8 @@
   }
 
   function act(key) {
-    const item = current() || items()[0];
+    const item = current();
+    if (!item) return move(1), true; // what nobody chose is not decided; the next press decides it
     const control = item && item.querySelector(`[data-do="${key}"]`);
     if (!control) return false;
     if (key === "e") {
@@ -64,8 +65,12 @@
   if (picked) {
     const count = () => {
       const n = document.querySelectorAll("[name^='p-']:checked").length;
+      const others = document.querySelectorAll("[name^='p-']:not(:checked)").length;
       picked.textContent = picked.dataset.picked.replace("{n}", n);
       document.querySelectorAll("[data-all]").forEach((button) => (button.disabled = !n));
+      const split = document.querySelector("[data-split]");
+      split.textContent = split.dataset.split.replace("{n}", n).replace("{m}", others);
+      split.disabled = !n || !others;
     };
     document.addEventListener("change", count);
     count();
