@@ -3,7 +3,7 @@
 Run: .venv/bin/python examples/10_two_hundred_proposals.py
 It makes a store in .demo/inbox and serves its dashboard; sign in with the word that it prints. What waits is
 what four agents and a tool say of forty users, in English and Chinese: most of it to approve, some of it
-plainly wrong. Ctrl-C ends it, and tells what was decided.
+plainly wrong. Ctrl-C ends it, and tells what was decided; so does --told, meanwhile or later.
 """
 
 import os
@@ -11,7 +11,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -40,6 +39,9 @@ OFFICES: Final = ("Lisbon", "Porto", "Faro", "Braga", "Evora")
 FORMS: Final = ("表格", "折线图", "柱状图")
 
 
+DECISIONS: Final = ("approve", "edit", "reject")
+
+
 def fill(memory: SupervisorMemory) -> None:
     """Propose what the agents say; of all of it a person decides."""
     chance = random.Random(3)
@@ -64,22 +66,27 @@ def fill(memory: SupervisorMemory) -> None:
 
 
 def told(memory: SupervisorMemory) -> str:
-    """What has become of the proposals."""
-    counts = {
-        status: memory.upkeep.count(Filter(statuses=(status,))) for status in ("pending", "active", "deleted")
-    }
+    """What was decided on the proposals, by the audit log; what waits again after an undo is not decided."""
+    there = {each.id: each for each in memory.upkeep.listed(Filter(statuses=None), limit=2 * SIZE)}
+    rows = [row for op in DECISIONS for row in memory.audit.tail(100 * SIZE, op=op)]
+    rows.sort(key=lambda row: row.seq)
+    last = {row.record_id: row.op for row in rows}  # of several decisions on one, the last counts
+    decided = {id_: op for id_, op in last.items() if id_ in there and there[id_].status != "pending"}
+    approved = [there[id_] for id_, op in decided.items() if op != "reject"]
     marks = [said.partition("{number}")[2] for said in WRONG]
-    active = memory.upkeep.listed(Filter(), limit=SIZE)
-    let_in = sum(each.content.endswith(mark) for each in active for mark in marks)
-    return (
-        f"{counts['active']} approved, {counts['deleted']} rejected, {counts['pending']} wait; "
+    let_in = sum(memory.history(each.id)[0].content.endswith(tuple(marks)) for each in approved)
+    score = (
+        f"{len(approved)} approved, {len(decided) - len(approved)} rejected, "
+        f"{memory.upkeep.count(Filter(statuses=('pending',)))} wait; "
         f"{let_in} of the 5 that are wrong were approved"
     )
+    if not rows:
+        return score
+    return f"{score}; {(rows[-1].ts_us - rows[0].ts_us) / 1e6:.0f} s from the first decision to the last"
 
 
 def main() -> None:
     """Fill the store anew, serve it, and tell at the end what was decided."""
-    shutil.rmtree(PLACE, ignore_errors=True)
     os.environ |= {
         "MEMORY_BACKEND": "sqlite",
         "MEMORY_PATH": str(PLACE),
@@ -87,17 +94,20 @@ def main() -> None:
         "MEMORY_REVIEW": "risky",
         "MEMORY_SERVER_TOKENS": f"reviewer:{WORD}:*:write",
     }
+    is_new = "--told" not in sys.argv
+    if is_new:
+        shutil.rmtree(PLACE, ignore_errors=True)
     with SupervisorMemory.from_env() as memory:
-        fill(memory)
+        if is_new:
+            fill(memory)
         print(told(memory))
-    if "--fill" in sys.argv:
+    if not is_new or "--fill" in sys.argv:
         return
     print(f"http://127.0.0.1:8765/dashboard/inbox, sign in with {WORD}", flush=True)
-    began = time.monotonic()
     with suppress(KeyboardInterrupt):
         subprocess.run([Path(sys.executable).with_name("supervisor-memory"), "serve"], check=False)
     with SupervisorMemory.from_env() as memory:
-        print(f"{told(memory)}; {time.monotonic() - began:.0f} s")
+        print(told(memory))
 
 
 if __name__ == "__main__":
