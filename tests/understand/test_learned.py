@@ -14,6 +14,7 @@ from supervisor_memory.errors import EmbeddingError
 from supervisor_memory.understand import learned
 from supervisor_memory.understand.sense import sense_of
 from supervisor_memory.understand.statements import believed, judge, normal, read_statements
+from tests import programs
 
 STATED_WITHOUT_A_RULE = [
     "The Kiel branch closes at five on Fridays.",
@@ -25,6 +26,11 @@ STATED_WITHOUT_A_RULE = [
 def memory() -> Iterator[SupervisorMemory]:
     with SupervisorMemory(settings=Settings(backend="in_memory")) as memory:
         yield memory
+
+
+@pytest.mark.slow
+def test_the_weights_are_what_their_lines_train() -> None:
+    programs.run("benchmarks/sentences.py", "--check", timeout=300, check=True)
 
 
 @pytest.mark.parametrize("text", STATED_WITHOUT_A_RULE)
