@@ -7,7 +7,7 @@ themselves, and a middleware's model calls. No hook raises an exception into the
 import itertools
 import logging
 import uuid
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import takewhile
 from typing import Any
@@ -32,6 +32,7 @@ from supervisor_memory.host.run.state import (
     memory_calls,
     messages_of,
     new_messages,
+    sent_state,
     updates_of,
     values_of,
     without_calls,
@@ -85,8 +86,8 @@ class Hooks(Beginnings):
     began: dict[tuple[Any, ...], Beginning] = field(default_factory=dict)
     """The beginnings of the latest middleware agents' runs, by thread, users and first message: two clients
     may use the same message ids."""
-    agents_calls: dict[tuple[Any, ...], str] = field(default_factory=dict)
-    """The latest tool calls that sub-agents' nodes left to a tool node: (thread, users, call id) → agent."""
+    agents_calls: dict[tuple[Any, ...], str | None] = field(default_factory=dict)
+    """The latest tool calls that nodes left to a tool node: (thread, users, call id) → agent."""
     warned: set[str] = field(default_factory=set)
     assigns_ids: frozenset[str] = frozenset()
     """The state keys with a reducer that gives ids to messages, as `add_messages` does."""
@@ -506,14 +507,30 @@ class Hooks(Beginnings):
         for message in said:
             for call in message.tool_calls if isinstance(message, AIMessage) else ():
                 self.agents_calls.pop((*place, call["id"]), None)
-                if agent is not None:
-                    self.agents_calls[*place, call["id"]] = agent
+                self.agents_calls[*place, call["id"]] = agent
         for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
             self.agents_calls.pop(oldest, None)
 
     def caller(self, call: Mapping[str, Any], config: RunnableConfig) -> str | None:
         """The sub-agent that made a tool call which a tool node now runs; None if no sub-agent did."""
         return self.agents_calls.get((*placed_by_host(config), call["id"]))
+
+    def caller_among(
+        self, agents: Collection[str], state: Any, config: RunnableConfig, node: str
+    ) -> str | None:
+        """Who made the calls that a tool node of several callers now runs; None: the supervisor.
+
+        What is known of nobody, as after a restart without names, is done under the node's own name.
+        """
+        sent = state.get("tool_call") if isinstance(state, Mapping) else None
+        said = next(
+            (m for m in reversed(messages_of(sent_state(state), self.keys)) if isinstance(m, AIMessage)), None
+        )
+        call = sent or (said.tool_calls[0] if said is not None and said.tool_calls else None)
+        key = (*placed_by_host(config), None if call is None else call["id"])
+        if call is not None and key in self.agents_calls:
+            return self.agents_calls[key]
+        return said.name if said is not None and said.name in agents else node
 
     def brought(self, outcome: Outcome, scope: Scope, note: Note, begun: Beginning | None) -> None:
         """Remember the outcome of a sub-agent."""

@@ -2,7 +2,7 @@
 
 import difflib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn, TypeVar
 
@@ -307,13 +307,17 @@ def _actor(user_id: str | None) -> str:
     return "operator" if user_id is None else "supervisor"
 
 
-def again_when_late(change: Callable[[], T]) -> T:
-    """Try a change again, from its read on, while others change the record in between."""
+def again_when_late(change: Callable[[], T], *, conflicts: Collection[str] = ("version",)) -> T:
+    """Try a change again, from its read on, while others change the record in between.
+
+    Args:
+        conflicts: The kinds of `Conflict` that another attempt may settle, as its fact `what` names them.
+    """
     for _ in range(_TRIES - 1):
         try:
             return change()
         except Conflict as error:
-            if error.facts.get("what") != "version":
+            if error.facts.get("what") not in conflicts:
                 raise
     return change()
 

@@ -457,8 +457,8 @@ class Experience:
             done = view.commit(Commit(with_vectors([Change(new)], view), (event,)))
             return WriteResult(new.id, "added", done.saved, "learned", 1, done.applied)
 
-        try:
-            return again_when_late(once)
+        try:  # another thread may keep the tool's first lesson meanwhile
+            return again_when_late(once, conflicts=("version", "attribute", "content_hash"))
         except WasErased:
             return None
 

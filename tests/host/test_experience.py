@@ -9,6 +9,7 @@ from langchain.agents import create_agent
 from langchain_core.messages import AIMessage, SystemMessage
 from langchain_core.tools import ToolException, tool
 from langgraph.graph import END, START
+from langgraph.prebuilt import ToolNode
 from langgraph.types import RetryPolicy
 
 from supervisor_memory import SupervisorMemory
@@ -207,6 +208,36 @@ def test_a_failure_of_one_agent_and_a_success_of_another_teach_nothing(memory: S
     graph, _ = crew(memory, analyst=model(calling("run_sql", "c3", sql=GOOD), "done", label="a"))
     graph.invoke(asking("Which delays?", user_id="ada"), config("t2"))
     assert guidelines(memory) == []
+
+
+@pytest.mark.parametrize("caller", ["analyst", "writer", "supervisor"])
+def test_of_agents_that_share_a_tool_node_the_one_that_called_learns(
+    memory: SupervisorMemory, caller: str
+) -> None:
+    calls = [calling("run_sql", "c1", sql=BAD), calling("run_sql", "c2", sql=GOOD)]
+    builder = Graph(Team)
+
+    def node(name: str) -> Any:
+        script = iter([*calls, AIMessage("done")] if name == caller else [AIMessage("nothing to do")] * 3)
+        return lambda state: {"messages": [next(script)]}
+
+    def onward(name: str, after: Any) -> None:
+        builder.add_node(name, node(name))
+        builder.add_conditional_edges(
+            name, lambda state: "tools" if state["messages"][-1].tool_calls else after, ["tools", after]
+        )
+
+    onward("analyst", "writer")
+    onward("writer", "supervisor")
+    onward("supervisor", END)
+    builder.add_node("tools", ToolNode([run_sql, draw]))
+    builder.add_edge(START, "analyst")
+    builder.add_edge("tools", caller)
+    memory.attach(builder, supervisor="supervisor").compile().invoke(
+        asking("Which delays?", user_id="ada"), config()
+    )
+    [learned] = guidelines(memory)
+    assert learned.source.agent_id == (None if caller == "supervisor" else caller)
 
 
 def test_what_a_person_withdraws_is_not_learned_again(memory: SupervisorMemory) -> None:

@@ -1,7 +1,9 @@
 """Outcomes of calls and runs: bounded, redacted, rated, and gone with their user."""
 
 import math
+import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -17,6 +19,8 @@ from supervisor_memory import (
 )
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.understand.lessons import worded
+from supervisor_memory.upkeep import experience
 from tests.host.graphs import Broken, outcomes, raising
 
 ANALYST = Scope("ada", "analyst", "s1", "run-1")
@@ -39,7 +43,7 @@ def guidelines(memory: SupervisorMemory, status: Any = "active", user: str = "ad
     return list(memory.upkeep.listed(where, limit=2_000))
 
 
-@pytest.mark.parametrize("score", [-0.1, 1.5, math.nan, True, "good", None])
+@pytest.mark.parametrize("score", [-0.1, 1.5, math.nan, 10**400, True, "good", None])
 def test_a_score_outside_its_range_is_refused(memory: SupervisorMemory, score: Any) -> None:
     with pytest.raises(InvalidContent, match=r"from 0 .* to 1"):
         memory.rate("run-1", score, user_id="ada")
@@ -60,6 +64,25 @@ def test_a_run_rated_badly_takes_what_was_learned_in_it_along(memory: Supervisor
     assert ("ok", "rated-badly") in outcomes(memory, "outdate")
     memory.review.restore(record.id, reviewer="eve@example.com")
     assert [each.id for each in guidelines(memory)] == [record.id]
+
+
+def test_two_threads_that_teach_the_first_lesson_of_a_tool_lose_none(
+    memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    both_have_read, waits = threading.Barrier(2), threading.local()
+
+    def worded_later(*given: Any, **named: Any) -> Any:
+        if not getattr(waits, "is_over", False):
+            waits.is_over = True
+            both_have_read.wait(10)
+        return worded(*given, **named)
+
+    monkeypatch.setattr(experience, "worded", worded_later)
+    with ThreadPoolExecutor(2) as threads:
+        told = list(threads.map(lambda column: teach(memory, column=column), ("delay", "origin")))
+    assert [each.status for each in told if each is not None].count("added") == 1
+    [guideline] = memory.experience.guidelines(user_id="ada")
+    assert {each.edits[0].before for each in guideline.lessons} == {"delay", "origin"}
 
 
 def test_what_was_told_in_a_run_counts_its_rating(memory: SupervisorMemory) -> None:

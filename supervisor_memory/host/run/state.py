@@ -114,6 +114,12 @@ def _without_note(held: Any) -> Any:
     return left if len(left) < len(items) else held
 
 
+def sent_state(state: Any) -> Any:
+    """The state of a tool node's input, which for a single call by `Send` stands beside the call."""
+    is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
+    return state["state"] if is_sent else state
+
+
 def memory_calls(messages: Sequence[BaseMessage]) -> frozenset[str]:
     """The ids of the calls of memory tools among messages."""
     return frozenset(

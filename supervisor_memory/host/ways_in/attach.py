@@ -82,17 +82,17 @@ def attach(
             return inner
         if name == supervisor:
             return around(inner, hooks, name, agent_id=None, leads=True, calls=calls)
-        callers = _callers(builder, name) & set(led) if is_tools(inner) else set()
-        agent = name if name in led else min(callers, default=None)
-        if agent is not None and worker_memory_tools == "deny":
+        callers = _callers(builder, name) & {*led, supervisor} if is_tools(inner) else set()
+        is_agents = name in led or bool(callers - {supervisor})
+        if is_agents and worker_memory_tools == "deny":
             inner = denied_tools(inner, hooks.report_denied, memory.bridge)
         if name in led:
             leads = supervisor is None
             return around(inner, hooks, name, agent_id=name, leads=leads, calls=None)
-        if isinstance(inner, ToolNode) and agent is None:
+        if isinstance(inner, ToolNode) and not is_agents:
             return watched(wrapped(inner, calls), hooks, name)
-        if agent or memory_tools_of(inner):
-            return as_caller(inner, hooks, name, agent_id=agent)
+        if is_agents or memory_tools_of(inner):
+            return as_caller(inner, hooks, name, callers=callers if is_agents else ())
         return watched(inner, hooks, name)
 
     made: Any = rebuilt(graph, wrap)

@@ -1,7 +1,7 @@
 """One node of a graph with memory around it."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import Any
 
@@ -16,13 +16,16 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.prebuilt import ToolNode
 from langgraph.pregel.remote import RemoteGraph
 
+from supervisor_memory.errors import IdentityError
 from supervisor_memory.host.explain_prompt import AGENT
 from supervisor_memory.host.hooks import Hooks, Visit
 from supervisor_memory.host.run.identity import acting_as
-from supervisor_memory.host.run.state import with_first, without_first
+from supervisor_memory.host.run.state import sent_state, with_first, without_first
 from supervisor_memory.host.ways_in.calls import ToolCalls
 from supervisor_memory.host.ways_in.inside import parts_of
 from supervisor_memory.host.ways_in.observing import WRAPPED, Observing, is_tools, observed, wrapped
+from supervisor_memory.model.records import Scope
+from supervisor_memory.ports import guarded
 
 _log = logging.getLogger("supervisor_memory")
 _DEEPEST = 14
@@ -104,18 +107,31 @@ def around(
 
 
 def as_caller(
-    tools: Runnable[Any, Any], hooks: Hooks, name: str, *, agent_id: str | None
+    tools: Runnable[Any, Any], hooks: Hooks, name: str, *, callers: Collection[str]
 ) -> Runnable[Any, Any]:
-    """A tool node: tools run as the supervisor (`agent_id` None) or as the sub-agent that made the calls."""
+    """A tool node: tools run as who made the calls.
+
+    Args:
+        callers: The nodes that may have made them; none: the supervisor.
+    """
     if isinstance(tools, ToolNode):
         tools = wrapped(tools, Observing(hooks))
 
+    def caller(state: Any, config: RunnableConfig) -> Scope | IdentityError:
+        told = sent_state(state)
+        agent = next(iter(callers), None)
+        if len(callers) > 1:
+            agent = guarded(
+                lambda: hooks.caller_among(callers, state, config, name), otherwise=lambda error: name
+            )
+        return hooks.scope(told, config, agent)
+
     def run(state: Any, config: RunnableConfig) -> Any:
-        with acting_as(hooks.scope(_sent_state(state), config, agent_id)):
+        with acting_as(caller(state, config)):
             return tools.invoke(state, config)
 
     async def arun(state: Any, config: RunnableConfig) -> Any:
-        scope = await hooks.memory.bridge.run(hooks.scope, _sent_state(state), config, agent_id)
+        scope = await hooks.memory.bridge.run(caller, state, config)
         with acting_as(scope):
             return await tools.ainvoke(state, config)
 
@@ -126,7 +142,7 @@ def watched(inner: Runnable[Any, Any], hooks: Hooks, name: str) -> Runnable[Any,
     """A node without a note; human messages it adds are recorded as an agent's, not as the user's."""
 
     def enter(state: Any, config: RunnableConfig) -> Visit:
-        return hooks.look(_sent_state(state), config, name)
+        return hooks.look(sent_state(state), config, name)
 
     def run(state: Any, config: RunnableConfig) -> Any:
         visit = enter(state, config)
@@ -168,12 +184,6 @@ def _node(
     )
     setattr(made, WRAPPED, role)
     return made
-
-
-def _sent_state(state: Any) -> Any:
-    """The state of a tool node's input, which for a single call by `Send` stands beside the call."""
-    is_sent = isinstance(state, dict) and state.get("__type") == "tool_call_with_context"
-    return state["state"] if is_sent else state
 
 
 def _reach(inner: Any) -> int:
