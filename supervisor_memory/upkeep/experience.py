@@ -11,6 +11,8 @@ from collections import OrderedDict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.bridge import twin
@@ -38,7 +40,7 @@ from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.stages.insert.doubt import REVIEW, known_to_reviewers
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.guidelines import TOLD
-from supervisor_memory.stages.retrieval.shared import owner_of
+from supervisor_memory.stages.retrieval.shared import TALLY, owner_of, refuted_in, tally_of
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.lessons import (
     GUIDELINE,
@@ -75,6 +77,11 @@ SELF: Final = "self"
 """The subject of the record that says who an agent is."""
 MOST_OF_IDENTITY: Final = 150
 """Tokens of that record."""
+_RATED_RUNS: Final = "rated"
+"""The metadata key of a guideline with its user's last ratings: pairs of a run and whether it was good."""
+_MOST_RATED: Final = 200
+_MANY: Final = 2
+"""The users for whom a team's lesson has to be refuted before it is withdrawn for all."""
 _GOOD: Final = 0.5
 """The score from which a run counts as a good one."""
 _SECRETS: Final = "secrets"
@@ -192,8 +199,8 @@ class Experience:
         self._failed: OrderedDict[tuple[_Place, str], list[Call]] = OrderedDict()
         self._told: OrderedDict[_Place, dict[str, tuple[_Told, ...]]] = OrderedDict()
         self._heard: OrderedDict[tuple[_Place, str, str, bool], None] = OrderedDict()
-        self._counts: dict[str, _Counts] = {}
-        self._written_at: dict[str, float] = {}
+        self._counts: dict[tuple[str, str], _Counts] = {}
+        self._written_at: dict[tuple[str, str], float] = {}
 
     def of_reader(self, trail: Trail, curator: Curator) -> "Experience":
         """The same, all that it has heard shared, with another trail and the desk that changes records."""
@@ -343,7 +350,7 @@ class Experience:
                 counts[lesson.key] = [0, 1, 0] if not _fails_otherwise(every, call) else [0, 0, 0]
         if not any(map(any, counts.values())):
             return
-        key = told.record_id
+        key = told.record_id, scope.user_id
         with self._lock:
             waiting = self._counts.setdefault(key, _Counts(scope, told.owner))
             for name, each in counts.items():
@@ -358,28 +365,39 @@ class Experience:
         elif is_due:
             self.services.bridge.background(lambda: self._write_counts(key))
 
-    def _write_counts(self, record_id: str) -> None:
+    def _write_counts(self, key: tuple[str, str]) -> None:
         with self._lock:
-            waiting = self._counts.pop(record_id, None)
+            waiting = self._counts.pop(key, None)
         if waiting is None:
             return
 
-        def counted(lesson: Lesson) -> Lesson:
+        (record_id, _), owner, scope = key, waiting.owner, waiting.scope
+
+        def counted(lesson: Lesson, *, by_user: bool = True) -> Lesson:
             held, failed, refuted = waiting.of.get(lesson.key, (0, 0, 0))
             at = self.services.clock() if held else lesson.at
             # Its words were in the error: one such call outweighs those that held before. For a team it is
             # one call of one user.
-            if refuted and waiting.owner == waiting.scope.user_id:
+            if refuted and by_user:
                 failed += lesson.held + held
             return replace(lesson, held=lesson.held + held, failed=lesson.failed + failed, at=at)
 
-        owner, scope = waiting.owner, waiting.scope
-        if owner != scope.user_id:  # of a team's record nothing says whose call it was
-            scope = Scope(scope.user_id, scope.agent_id)
-        guarded(
-            lambda: self._recounted(record_id, counted, scope, reason=FAILED, owner=owner),
-            otherwise=lambda problem: self._missed(waiting.scope, problem),
-        )
+        def write() -> None:
+            if owner == scope.user_id:
+                self._recounted(record_id, lambda old: _each(old, counted), scope, reason=FAILED)
+                return
+            self._tallied(record_id, owner, lambda old: _each(old, counted), scope.user_id, reason=FAILED)
+            # Of a team's record nothing says whose call it was.
+            of_all = partial(counted, by_user=False)
+            self._recounted(
+                record_id,
+                lambda old: _each(old, of_all),
+                Scope(scope.user_id, scope.agent_id),
+                reason=FAILED,
+                owner=owner,
+            )
+
+        guarded(write, otherwise=lambda problem: self._missed(scope, problem))
 
     def flush(self) -> None:
         """Write the counts that wait."""
@@ -392,13 +410,13 @@ class Experience:
             for held in (self._failed, self._told, self._heard):
                 for key in [key for key in held if _user_of(key) == user_id]:
                     held.pop(key)  # type: ignore[arg-type]  # of three mappings, each with keys of its own
-            for name in [name for name, each in self._counts.items() if each.scope.user_id == user_id]:
-                self._counts.pop(name)
+            for waiting in [each for each in self._counts if each[1] == user_id]:
+                self._counts.pop(waiting)
 
     def _recounted(
         self,
         record_id: str,
-        change: Callable[[Lesson], Lesson],
+        change: Callable[[Record], "_Recounted"],
         scope: Scope,
         *,
         reason: str,
@@ -407,7 +425,7 @@ class Experience:
         """Change the counts of a guideline's lessons; those that are refuted are withdrawn.
 
         Args:
-            owner: Whose guideline it is, where it is not the user's.
+            owner: Whose guideline it is, where it is a team's: what is refuted for two users is withdrawn.
         """
 
         def once() -> WriteResult | None:
@@ -417,12 +435,94 @@ class Experience:
             if not found:
                 return None
             old = found[0]
-            known = lessons_of(old.metadata)
-            new = tuple(map(change, known))
-            if new == known:
+            done = change(old)
+            if done.lessons == lessons_of(old.metadata):
                 return None
-            kept = tuple(each for each in new if not each.is_refuted)
-            return self._changed(old, kept, view, scope, reason=reason if len(kept) < len(new) else "counted")
+            kept = tuple(
+                each
+                for each in done.lessons
+                if not each.is_refuted or (owner is not None and self._refuting(old, each, view) < _MANY)
+            )
+            why = reason if len(kept) < len(done.lessons) else "counted"
+            old = replace(old, metadata={**old.metadata, **done.beside})
+            return self._changed(old, kept, view, scope, reason=why)
+
+        return again_when_late(once)
+
+    def _refuting(self, shared: Record, lesson: Lesson, view: Deciding) -> int:
+        """For how many users a team's lesson failed more often than it held, or was rated so."""
+        where = Filter(
+            kinds=("experience",), subject=shared.subject, attribute=GUIDELINE, statuses=("stale",)
+        )
+        tallies = (
+            each for each in view.list(where, limit=_MOST_GUIDELINES) if tally_of(each) == shared.user_id
+        )
+        return len({each.user_id for each in tallies if lesson.key in refuted_in(each)})
+
+    def _tallied(
+        self,
+        record_id: str,
+        owner: str,
+        change: Callable[[Record], "_Recounted"],
+        user_id: str,
+        *,
+        reason: str,
+    ) -> Record | None:
+        """Change what a user's calls and ratings say about a team's guideline; returns what they said before.
+
+        It is a record of the user, which is told to nobody: what is refuted there is not told to this user.
+        """
+
+        def once() -> Record | None:
+            view = self._ports().deciding()
+            found = view.list(Filter(owner, ids=(record_id,)), limit=1)
+            if not found:
+                return None
+            shared = found[0]
+            scope = Scope(user_id, shared.source.agent_id, task=shared.task)
+            of = _Tool(scope, shared.family, shared.subject or "", str(shared.metadata.get("language", "en")))
+            every = view.list(replace(of.where, statuses=("stale",)), limit=_MOST_NOTES)
+            old = next((each for each in every if tally_of(each) == owner), None)
+            known = {each.key: each for each in (() if old is None else lessons_of(old.metadata))}
+            for each in lessons_of(shared.metadata):
+                known.setdefault(
+                    each.key, replace(each, runs=(), times=0, held=0, failed=0, helped=0, hurt=0, asked=())
+                )
+            lessons = tuple(known.values())
+            base = of.record(shared.content, lessons, view.now) if old is None else old
+            base = replace(base, metadata={**base.metadata, LESSONS: [each.to_dict() for each in lessons]})
+            done = change(base)
+            if done.lessons == lessons and all(base.metadata.get(n) == v for n, v in done.beside.items()):
+                return base
+            refuted = tuple(each for each in done.lessons if each.is_refuted)
+            said = worded(of.tool, refuted or done.lessons, count=view.count_tokens, tongue=of.tongue).text
+            content = said or shared.content
+            told = [each.to_dict() for each in done.lessons]
+            new = replace(
+                base,
+                content=content,
+                content_hash=content_hash(content),
+                status="stale",
+                metadata={**base.metadata, **done.beside, LESSONS: told, TALLY: owner},
+                updated_at=view.now,
+                valid_to=view.now,
+            )
+            facts: dict[str, Any] = {}
+            if old is not None:
+                new = replace(new, version=old.version + 1)
+                facts = {"version_before": old.version, "before": old.content}
+            newly = {each.key for each in refuted} - (frozenset() if old is None else refuted_in(old))
+            event = AuditEvent.of(
+                "add" if old is None else "update",
+                new,
+                version_after=new.version,
+                after=new.content,
+                reason=reason if newly else "counted",
+                detail=_DETAIL,
+                **facts,
+            )
+            view.commit(Commit((Change(new, expects=None if old is None else old.version),), (event,)))
+            return base
 
         return again_when_late(once)
 
@@ -538,7 +638,9 @@ class Experience:
     ) -> Rated:
         """Rate a run: what was learned or told in it counts as having helped, or not.
 
-        What went with bad runs more often than it helped and held is withdrawn.
+        A run counts once: another rating takes the place of the former. What went with bad runs more often
+        than it helped and held is withdrawn; what a team shares is so for this user, and for all once it is
+        for two.
 
         Args:
             run_id: LangGraph's id of the run, as in `Scope.run_id`.
@@ -561,21 +663,24 @@ class Experience:
         counted, withdrawn = [], []
         is_good = value >= _GOOD
 
-        def rated(lesson: Lesson) -> Lesson:
-            return replace(lesson, helped=lesson.helped + is_good, hurt=lesson.hurt + (not is_good))
-
-        def rated_as_evidence(lesson: Lesson) -> Lesson:
-            return rated(lesson) if run_id in lesson.runs else lesson
-
+        rate_own = partial(_rated, run_id=run_id, is_good=is_good)
         for record in found:
-            change = rated if record.id in told else rated_as_evidence
-            done = self._recounted(record.id, change, scope, reason=RATED)
-            if done is not None:
-                counted.append(record.id)
-                withdrawn += [record.id] if done.reason == RATED else []
-        for record_id in self._shared_of(told, ports):  # of a team's record nothing says whose run it was
-            done = self._recounted(record_id, rated, Scope(scope.user_id), reason=RATED, owner=self._owner)
-            counted += [record_id] if done is not None else []
+            is_told = record.id in told
+            if not is_told and not any(run_id in each.runs for each in lessons_of(record.metadata)):
+                continue
+            done = self._recounted(record.id, partial(rate_own, is_told=is_told), scope, reason=RATED)
+            counted.append(record.id)
+            withdrawn += [record.id] if done is not None and done.reason == RATED else []
+        for record_id, owner in self._shared_of(told, ports):
+            rate_tally = partial(rate_own, is_told=True)
+            was = self._tallied(record_id, owner, rate_tally, scope.user_id, reason=RATED)
+            if was is None:
+                continue
+            again = partial(_with_rating, is_good=is_good, before=_rating_of(was, run_id))
+            # Of a team's record nothing says whose run it was.
+            nobody, rate_shared = Scope(scope.user_id), partial(_each, change=again)
+            done = self._recounted(record_id, rate_shared, nobody, reason=RATED, owner=owner)
+            counted.append(record_id)
             withdrawn += [record_id] if done is not None and done.reason == RATED else []
         detail = {"score_milli": round(1_000 * value), "is_good": is_good, "has_error": bool(error)}
         self._trail.report(AuditEvent.by(scope, "rate", actor=by, reason="run", detail=detail))
@@ -597,7 +702,8 @@ class Experience:
             user_id: None: everybody's; the operator looks.
             agent_id: Only those that this agent learned.
             tool: Only that of the tool of exactly this name.
-            withdrawn: Those that are stale, deleted or quarantined, in place of those in use.
+            withdrawn: Those that are stale, deleted or quarantined, in place of those in use; with them, as
+                a user's, what a team shares and this user is not told any more.
         """
         where = Filter(
             user_id=None if user_id is None else Scope(user_id).user_id,
@@ -608,7 +714,8 @@ class Experience:
             statuses=("stale", "deleted", "quarantined") if withdrawn else ("active",),
         )
         ports = self._ports()
-        records = self._listed(where, ports)[: max(0, limit)]
+        found = (each for each in self._listed(where, ports) if tally_of(each) is None or refuted_in(each))
+        records = [*islice(found, max(0, limit))]
         told: Mapping[str, Reads] = {}
         if records:
             log = ports.services.backend.audit
@@ -717,12 +824,12 @@ class Experience:
     def _owner(self) -> str | None:
         return owner_of(self.services.settings)
 
-    def _shared_of(self, told: Collection[str], ports: Ports) -> list[str]:
-        """The guidelines among some records that MEMORY_TEAM shares."""
+    def _shared_of(self, told: Collection[str], ports: Ports) -> list[tuple[str, str]]:
+        """The guidelines among some records that MEMORY_TEAM shares, each with its owner."""
         if self._owner is None or not told:
             return []
         where = Filter(self._owner, ids=tuple(told), kinds=("experience",), attribute=GUIDELINE)
-        return [each.id for each in self._listed(where, ports)]
+        return [(each.id, each.user_id) for each in self._listed(where, ports)]
 
     def _told_in(self, scope: Scope) -> frozenset[str]:
         """The ids of the records that notes held in a run, by this machine's access log."""
@@ -743,6 +850,49 @@ class Experience:
     awithdraw = twin(withdraw)
     aidentity = twin(identity)
     aset_identity = twin(set_identity)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recounted:
+    """A guideline's lessons with other counts, and the metadata that changes beside them."""
+
+    lessons: tuple[Lesson, ...]
+    beside: Mapping[str, Any] = field(default_factory=dict)
+
+
+def _each(record: Record, change: Callable[[Lesson], Lesson]) -> _Recounted:
+    return _Recounted(tuple(map(change, lessons_of(record.metadata))))
+
+
+def _rated(record: Record, *, run_id: str, is_good: bool, is_told: bool) -> _Recounted:
+    """Count a rating of a run in the place of the user's former one.
+
+    Args:
+        is_told: Whether the run was told all lessons; else it counts for those that it taught.
+    """
+    again = partial(_with_rating, is_good=is_good, before=_rating_of(record, run_id))
+    done = _each(record, lambda each: again(each) if is_told or run_id in each.runs else each)
+    others = [each for each in _ratings(record) if each[0] != run_id]
+    rated = [*others, (run_id, is_good)][-_MOST_RATED:]
+    return replace(done, beside={_RATED_RUNS: [list(each) for each in rated]})
+
+
+def _ratings(record: Record) -> list[tuple[str, bool]]:
+    told = record.metadata.get(_RATED_RUNS)
+    return [(str(run), bool(is_good)) for run, is_good in told] if isinstance(told, (list, tuple)) else []
+
+
+def _rating_of(record: Record, run_id: str) -> bool | None:
+    return dict(_ratings(record)).get(run_id)
+
+
+def _with_rating(lesson: Lesson, *, is_good: bool, before: bool | None) -> Lesson:
+    if before is is_good:
+        return lesson
+    helped, hurt = lesson.helped + is_good, lesson.hurt + (not is_good)
+    if before is not None:
+        helped, hurt = max(0, helped - before), max(0, hurt - (not before))
+    return replace(lesson, helped=helped, hurt=hurt)
 
 
 def _place(scope: Scope) -> _Place:

@@ -229,13 +229,35 @@ def test_ones_own_correction_comes_before_the_teams_and_what_fails_is_withdrawn_
     row = plain.backend.audit.tail(10, record_id=shared)[-1].event
     assert row["op"] == "update"
     assert not [key for key in row if key in ("session", "session_id", "run", "run_id") and row[key]], row
-    for status in ("active", "stale"):  # it held once, so one user's one failure is not enough
+    for user, status in (("bob", "active"), ("mia", "stale")):  # one user's failure is that user's alone
+        scope = Scope(user, "analyst", "s4", f"run-4-of-{user}")
+        assert "arr_delay" in plain.recall(QUESTION, scope).text
         plain.experience.heard(
-            "run_sql", {"sql": "SELECT arr_delay FROM f"}, bob, error="no such column: arr_delay"
+            "run_sql", {"sql": "SELECT arr_delay FROM f"}, scope, error="no such column: arr_delay"
         )
         plain.experience.flush()
         assert plain.get(shared).status == status
-    assert "arr_delay" not in note(plain, "mia", "analyst")
+        assert "arr_delay" not in note(plain, user, "analyst")
+        [untold] = plain.experience.guidelines(user_id=user, withdrawn=True)
+        assert untold.record.content.startswith("run_sql: `sql`: `arr_delay`, not `delay`")
+    assert "arr_delay" not in note(plain, "lea", "analyst")
+
+
+def test_what_failed_for_one_user_of_a_team_stays_told_to_the_others_on_every_store(
+    memory: SupervisorMemory,
+) -> None:
+    shared = promote(memory, guideline(memory))
+    told = Scope("bob", "analyst", "s3", "run-3")
+    assert "arr_delay" in memory.recall(QUESTION, told).text
+    memory.experience.heard(
+        "run_sql", {"sql": "SELECT arr_delay FROM f"}, told, error="no such column: arr_delay"
+    )
+    memory.flush()
+    assert "arr_delay" not in note(memory, "bob", "analyst")
+    assert "arr_delay" in note(memory, "mia", "analyst")
+    assert [each.id for each in memory.review.shared()] == [shared]
+    memory.upkeep.erase(user_id="bob", confirm=True)
+    assert memory.experience.guidelines(withdrawn=True) == []
 
 
 def test_a_shared_record_moves_with_its_store(plain: SupervisorMemory, tmp_path: Path) -> None:
@@ -372,10 +394,15 @@ def test_a_rating_of_a_run_counts_for_the_guideline_that_a_team_shares(plain: Su
     assert plain.rate("run-of-bob", 1.0, user_id="bob").counted == (shared,)
     assert "arr_delay" in note(plain, "mia", "analyst")
     plain.flush()
-    for _ in range(2):
-        told = plain.rate("run-of-mia", 0.0, user_id="mia")
-    assert told.withdrawn == (shared,)
-    assert "arr_delay" not in note(plain, "eve", "analyst")
+    for _ in range(12):  # however often one user says so of one run
+        assert plain.rate("run-of-mia", 0.0, user_id="mia").withdrawn == ()
+    [lesson] = plain.get(shared).metadata["lessons"]
+    assert (lesson["helped"], lesson["hurt"]) == (1, 1)
+    assert "arr_delay" not in note(plain, "mia", "analyst")
+    assert "arr_delay" in note(plain, "eve", "analyst")
+    plain.flush()
+    assert plain.rate("run-of-eve", 0.0, user_id="eve").withdrawn == (shared,)
+    assert "arr_delay" not in note(plain, "lea", "analyst")
     rows = plain.audit.tail(50, record_id=shared)
     assert not {"run-of-bob", "run-of-mia"} & {str(row.event.get("run_id")) for row in rows}
 

@@ -57,7 +57,9 @@ def test_a_run_rated_badly_takes_what_was_learned_in_it_along(memory: Supervisor
     (record,) = guidelines(memory)
     rated = memory.rate("run-1", 0.9, user_id="ada")
     assert (rated.counted, rated.withdrawn) == ((record.id,), ())
-    memory.rate("run-1", 0.2, user_id="ada")
+    assert memory.rate("run-1", 0.7, user_id="ada").counted == (record.id,)
+    [shown] = memory.experience.guidelines(user_id="ada")
+    assert (shown.lessons[0].helped, shown.lessons[0].hurt) == (1, 0)
     rated = memory.rate("run-1", 0.1, user_id="ada", reviewer="eve@example.com")
     assert rated.withdrawn == (record.id,)
     assert guidelines(memory) == []

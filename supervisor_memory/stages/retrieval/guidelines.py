@@ -7,7 +7,7 @@ from typing import Final
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Filter, Hit, Kind, Record, family_for
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.retrieval.shared import owner_of
+from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
 from supervisor_memory.understand.lessons import (
     GUIDELINE,
     LESSONS,
@@ -59,13 +59,24 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
         kinds: tuple[Kind, ...] = ("experience",)
         where = Filter(owner, own_families, scope.tasks, kinds=kinds, attribute=GUIDELINE)
         shared = _listed(where, view)
+    untold: dict[str, frozenset[object]] = {}
+    if shared:  # what failed for this user alone is told to the others
+        where = Filter(
+            scope.user_id, own_families, scope.tasks, kinds=_KINDS, attribute=GUIDELINE, statuses=("stale",)
+        )
+        for each in view.list(where, limit=_MOST_READ):
+            if tally_of(each) == owner:
+                tool = each.subject or ""
+                untold[tool] = untold.get(tool, frozenset()) | refuted_in(each)
     known: dict[str, list[Lesson]] = {}
     for each in own.values():
         known.setdefault(each.subject or "", []).extend(lessons_of(each.metadata))
+    held: dict[str, tuple[str, Sequence[Lesson]]]
     held = {id_: (each.subject or "", lessons_of(each.metadata)) for id_, each in own.items()}
     for id_, each in shared.items():
         tool = each.subject or ""
-        held[id_] = tool, beside(known.get(tool, ()), lessons_of(each.metadata))
+        lessons = beside(known.get(tool, ()), lessons_of(each.metadata))
+        held[id_] = tool, [lesson for lesson in lessons if lesson.key not in untold.get(tool, ())]
     every = {**own, **shared}
     ranked = by_task(plan.query.terms, held)
     hits = (_told(every[id_], weighed, view) for id_, weighed in ranked.items())

@@ -8,15 +8,29 @@ from supervisor_memory.model.records import TEAM, Filter, Hit, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import found_by
+from supervisor_memory.understand.lessons import lessons_of
 
 SHARED_KINDS: Final[tuple[Kind, ...]] = ("experience", "domain-facts")
 """What can be promoted. Nothing that is about a user can."""
+TALLY: Final = "tally"
+"""The metadata key of a user's record of how a team's guideline did for this user; its value is the owner."""
 _CANDIDATES: Final = 20
 
 
 def owner_of(settings: Settings) -> str | None:
     """Whose records a team reads; None: nothing is shared."""
     return f"{TEAM}{settings.team}" if settings.team else None
+
+
+def tally_of(record: Record) -> str | None:
+    """Whose guideline a record counts for its user; None: it is no such record."""
+    told = record.metadata.get(TALLY)
+    return told if record.status == "stale" and isinstance(told, str) else None
+
+
+def refuted_in(tally: Record) -> frozenset[object]:
+    """The keys of the lessons that failed more often than they held for the user, or were rated so."""
+    return frozenset(each.key for each in lessons_of(tally.metadata) if each.is_refuted)
 
 
 def add_shared(plan: Recalling, view: ReadStore) -> Recalling:
