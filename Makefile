@@ -19,7 +19,7 @@ PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/byteco
 .DEFAULT_GOAL := help
 
 help:
-	@echo "make demo   two sessions of a supervisor that remembers, offline"
+	@echo "make demo   three sessions of a supervisor that remembers, then a second user, offline"
 	@echo "make chat   talk to the demo team yourself"
 	@echo "make test   the tests"
 	@echo "make test-browser  the dashboard in a real browser; installs Playwright, and Chromium where it may"

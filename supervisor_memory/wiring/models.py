@@ -56,11 +56,11 @@ def _local(model: str | None, dimension: int | None, threads: int) -> "Embedder 
 
 def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete | None:
     """A function from prompt to text; None without a model; SettingsError: it is none, or not there."""
-    from supervisor_memory.stages.pre_insert.specialists import functions_of, open_specialists
+    from supervisor_memory.stages.pre_insert.specialists import open_specialists
 
+    open_specialists(settings.specialists)
     if llm is None:
         if not settings.llm:
-            functions_of(settings.specialists)
             return None
         llm = _opened(settings.llm)
     if isinstance(llm, type) or not callable(getattr(llm, "invoke", None)):
@@ -71,7 +71,6 @@ def as_completion(llm: "BaseChatModel | None", settings: Settings) -> Complete |
         )
     if settings.prompts is not None:
         check_prompts(settings.prompts)
-    open_specialists(settings.specialists)
     return _Asking(llm)
 
 
