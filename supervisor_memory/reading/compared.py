@@ -140,8 +140,8 @@ def read_questions(path: Path) -> Sequence[Held]:
         return [Held({}, tuple(_question(json.loads(line)) for _, line in lines))]
     except (OSError, UnicodeError, ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidContent(
-            f"{path} cannot be read as questions: {type(error).__name__}: {error}; docs/recipes.md, Compare, has "
-            "the shape of each kind of file",
+            f"{path} cannot be read as questions: {type(error).__name__}: {error}; docs/recipes.md, "
+            "Compare, has the shape of each kind of file",
             file=str(path),
         ) from error
 
