@@ -1,20 +1,25 @@
 """Page 3: one record through time, its readers, and the actions on it."""
 
 import hmac
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from fastapi.responses import Response
 
 from supervisor_memory.errors import InvalidContent
-from supervisor_memory.interfaces.dashboard.visit import Visit
+from supervisor_memory.interfaces.dashboard.visit import Visit, is_rejected
 from supervisor_memory.interfaces.present import to_be_erased
 from supervisor_memory.model.records import TEAM, Record, WriteStatus
 from supervisor_memory.model.versions import read_from_message
+from supervisor_memory.reading.audit import AuditRow
 from supervisor_memory.review.promotion import KINDS_TO_SHARE
+from supervisor_memory.review.proposal import reasons
 
 _ROWS: Final = 50
 _VERSIONS: Final = 50
 _AROUND: Final = 2
+_WORDED: Final = frozenset({"review", "strategy", "said_kept"})
+"""Metadata that the page tells in words elsewhere, or that say nothing to a reviewer."""
 READERS: Final = frozenset({"inject", "search", "used"})
 """What agents do; the other operations are those of who looks after memory."""
 _SAID: Final[dict[WriteStatus, str]] = {"skipped": "skipped", "pending": "waits-again"}
@@ -26,6 +31,7 @@ def show(visit: Visit) -> Response:
     found = memory.get(id_)
     log, versions = memory.audit, memory.history(id_)
     read = log.accesses(_ROWS, record_id=id_)[::-1]
+    rows = log.tail(_ROWS, record_id=id_)
     people = visit.people
     return visit.page(
         "record.html",
@@ -36,11 +42,34 @@ def show(visit: Visit) -> Response:
         said=memory.messages(id_, around=_AROUND),
         readings=[row for row in read if row.op in READERS and row.agent_id not in people],
         lookers=[row for row in read if row.op not in READERS or row.agent_id in people],
-        rows=list(reversed(log.tail(_ROWS, record_id=id_))),
+        rows=rows[::-1],
+        joined=_joined(visit, found, rows),
+        is_rejected=is_rejected(found),
+        why=reasons(found),
+        verdict=_verdict(found),
+        metadata={name: each for name, each in found.to_dict()["metadata"].items() if name not in _WORDED},
         clock=memory.upkeep.now(),
         is_shareable=_is_shareable(visit, found),
         is_shared=found.user_id.startswith(TEAM),
     )
+
+
+def _verdict(record: Record) -> dict[str, str]:
+    """Who rejected what it proposed, and why."""
+    told = record.metadata.get("review")
+    told = told if isinstance(told, Mapping) else {}
+    return {name: str(told.get(name, "")) for name in ("by", "reason")}
+
+
+def _joined(visit: Visit, record: Record, rows: Sequence[AuditRow]) -> list[Record]:
+    """What an approved proposal joined, replaced or gave way to: the other records of the same decision."""
+    last = next((row for row in reversed(rows) if row.op in ("approve", "edit")), None)
+    if record.status != "stale" or last is None:
+        return []
+    before = visit.memory.audit.tail(_ROWS, before=last.seq)
+    same = [r for r in before if (r.ts_us, r.event["actor"]) == (last.ts_us, last.event["actor"])]
+    ids = dict.fromkeys(r.record_id for r in same if r.record_id not in (None, record.id))
+    return [each for each in visit.memory.upkeep.records([i for i in ids if i]) if visit.may_see(each)]
 
 
 def _is_shareable(visit: Visit, record: Record) -> bool:

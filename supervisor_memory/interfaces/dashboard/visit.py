@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import json
+import re
 import secrets
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -185,6 +186,24 @@ class Visit:
     def say(self, key: str, **values: object) -> str:
         return worded(key, self.language, **values)
 
+    def because(self, reason: str) -> str:
+        """The reason of a row of the audit log, which may be several codes, or a code and what it names."""
+        told = []
+        for code in _CODES.split(reason):
+            head, _, named = code.partition(":")
+            known = next((key for key in (f"because.{code}", f"why.{code}") if key in WORDS), None)
+            if known is None and f"because.{head}" in WORDS:
+                told.append(self.say(f"because.{head}") + self.say("colon") + named)
+            elif known is None and (version := _VERSION.fullmatch(code)):
+                told.append(self.say("because.to-version", n=version[1]))
+            else:
+                told.append(self.say(known or f"because.{code}"))
+        return self.say("comma").join(told)
+
+    def status(self, record: Record) -> str:
+        """The status of a record; of one that a reviewer refused, that it was rejected."""
+        return self.say("status.rejected" if is_rejected(record) else f"status.{record.status}")
+
     @property
     def root(self) -> str:
         """Where the pages begin, behind a proxy too."""
@@ -262,6 +281,15 @@ class Visit:
 
 
 _MOST_USERS: Final = 500
+_CODES: Final = re.compile(r"[;+]")
+_VERSION: Final = re.compile(r"to-version-(\d+)")
+
+
+def is_rejected(record: Record) -> bool:
+    """Whether a reviewer refused what a record proposed."""
+    told = record.metadata.get("review")
+    verdict = told.get("verdict") if isinstance(told, Mapping) else None
+    return record.status == "deleted" and verdict == "rejected"
 
 
 async def form_of(request: Request) -> Mapping[str, str]:

@@ -38,7 +38,7 @@ DYNAMIC = (
     "backlog.",
     "queue.",
 )
-SAME_IN_BOTH = ("supervisor", "agent", "source.agent")
+SAME_IN_BOTH = ("supervisor", "agent", "agent-named", "source.agent")
 CHINESE = re.compile("[\u4e00-\u9fff：，；。]")
 
 
