@@ -43,6 +43,8 @@ from supervisor_memory.model.records import (
     is_id,
 )
 from supervisor_memory.ports import guarded
+from supervisor_memory.stages.insert.revise import for_people, is_for_people
+from supervisor_memory.understand.lessons import OWN_KEYS
 from supervisor_memory.wiring.trail import event_of
 
 T = TypeVar("T")
@@ -208,16 +210,19 @@ class _Calls:
         Their messages are recalled no more either, unless keep_said is true.
         """
 
-        def call(scope: Scope) -> dict[str, Any]:
+        def call(scope: Scope) -> dict[str, int | str]:
             delete = functools.partial(self._memory.delete, user_id=scope.user_id, keep_said=keep_said)
             if id is not None:
-                self._in_task(id, scope)
+                if is_for_people(record := self._in_task(id, scope)):
+                    raise for_people(record)
                 return {"deleted": delete(id)}
             seconds = self._memory.settings.search_timeout_ms / 1000
             where = self._filter(filters, scope)
             listed = self._memory.backend.list
             found = self._memory.bridge.within(seconds, listed, where, limit=_MOST_DELETED)
-            return {"deleted": sum(delete(record.id) for record in found)}
+            left = [record for record in found if is_for_people(record)]
+            deleted = sum(delete(record.id) for record in found if record not in left)
+            return {"deleted": deleted} | ({"left": str(for_people(left[0]))} if left else {})
 
         return self._run(runtime, call)
 
@@ -361,7 +366,8 @@ class _Calls:
 
 def _told(record: Record, score: float) -> dict[str, Any]:
     """A record as a tool shows it to a model."""
-    metadata = {**record.metadata, "kind": record.kind, "namespace": record.family}
+    plain = {name: value for name, value in record.metadata.items() if name not in OWN_KEYS}
+    metadata = {**plain, "kind": record.kind, "namespace": record.family}
     if record.ref_id is not None:
         metadata["ref_id"] = record.ref_id
     if record.layer == "history":

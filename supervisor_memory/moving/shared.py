@@ -48,6 +48,7 @@ def texts_of(shared: Record) -> Sequence[str]:
     for each in lessons_of(shared.metadata):
         told += [
             each.error,
+            each.said,
             *(part for edit in each.edits for part in (edit.argument, edit.before, edit.after)),
         ]
     return tuple(dict.fromkeys(visible(normalize("NFKC", each)) for each in told if each))

@@ -172,9 +172,25 @@ class Desk:
         return self.curator.update(id, user_id, clean, extra, merge=merge, actor=by, source=source)
 
     @spanned("delete_memory", of_one)
-    def delete(self, id: str, *, reviewer: str, user_id: str | None = None, keep_said: bool = False) -> int:
-        """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` undoes it."""
-        return self.curator.delete(id, user_id, actor=check_login(reviewer), keep_said=keep_said)
+    def delete(
+        self,
+        id: str,
+        *,
+        reviewer: str,
+        user_id: str | None = None,
+        keep_said: bool = False,
+        source: Source | None = None,
+    ) -> int:
+        """As `SupervisorMemory.delete`, in the name of a reviewer. `restore` undoes it.
+
+        Args:
+            source: Who asks, where a model does: it deletes no guideline of a tool and no identity.
+
+        Raises:
+            InvalidContent: a person has to do it.
+        """
+        by = check_login(reviewer)
+        return self.curator.delete(id, user_id, actor=by, keep_said=keep_said, source=source)
 
     def restore(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
         """Bring back a record that was deleted, rejected, replaced by another record, or forgotten.

@@ -4,6 +4,7 @@ A promoted record is a copy without its user, session and runs, owned by nobody 
 promotes it also chooses what becomes of it when its author is erased.
 """
 
+import math
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Literal, get_args
@@ -26,7 +27,7 @@ from supervisor_memory.ports import Deciding, ReadStore, Services
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.shared import SHARED_KINDS, owner_of
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of
+from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of, worded
 
 OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
@@ -39,7 +40,8 @@ class Promotion:
 
     Args:
         record: The record that would be promoted.
-        text: What the notes of the team would hold.
+        text: What the notes of the team would hold; of a guideline all its lessons, of which a note holds
+            those that are about its task.
         team: Whose users would read it: everybody's graph with this MEMORY_TEAM and this store.
         agent_id: The agent whose notes hold it, of each user; None: the supervisor's, and of a definition
             those of all agents.
@@ -114,11 +116,15 @@ def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
     if record.status != "active":
         raise RecordNotFound(f"record {record.id} is {record.status}, and nobody reads it", id=record.id)
     shared = _shared(record, owner, view.now)
+    text = shared.content
+    if record.attribute == GUIDELINE:  # a note holds as many lessons as fit, but which depends on its task
+        lessons, tongue = lessons_of(shared.metadata), str(shared.metadata["language"])
+        text = worded(record.subject or "", lessons, count=len, tongue=tongue, most=math.inf).text
     texts = texts_of(shared)
     users = {each for each in services.backend.audit.users() if not each.startswith(TEAM)}
     return Promotion(
         record,
-        shared.content,
+        visible(text),
         services.settings.team,
         record.source.agent_id if record.family != record.kind.replace("-", "_") else None,
         len(users | {record.user_id}),

@@ -15,8 +15,9 @@ from supervisor_memory.model.records import (
     WriteResult,
     check_content,
 )
-from supervisor_memory.ports import Ports
+from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.stages.insert.doubt import REVIEW, without_review
+from supervisor_memory.stages.insert.revise import in_a_persons_words, is_for_people
 from supervisor_memory.stages.post_retrieval.unsaid import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
@@ -230,27 +231,29 @@ def _decided(
     from supervisor_memory.stores.amended import Amended  # with it comes numpy
 
     source = record.source
+    backend = Amended(ports.services.backend, commit)
+    view = replace(ports, services=replace(ports.services, backend=backend, complete=None)).deciding()
     said = Remembering(
         Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
-        candidates=(_candidate(record, content),),
+        candidates=(_candidate(record, content, view),),
         family=record.family,
         created_at=record.created_at,
         is_reviewed=True,
     )
-    backend = Amended(ports.services.backend, commit)
-    view = replace(ports, services=replace(ports.services, backend=backend, complete=None)).deciding()
     return run(insert, said, view).results[0]
 
 
 _ASKED: Final = ("strategy", "event", "target")
 
 
-def _candidate(record: Record, content: str | None) -> Candidate:
+def _candidate(record: Record, content: str | None, view: Deciding) -> Candidate:
     asks = record.metadata.get(REVIEW)
     asked = {name: asks.get(name) for name in _ASKED} if isinstance(asks, dict) else dict.fromkeys(_ASKED)
     metadata = without_review(record.metadata)
     subject, attribute, value = record.subject, record.attribute, metadata.get("value")
-    if content is not None:  # reworded about the same subject; if it had none, the new words may name one
+    if content is not None and is_for_people(record):
+        metadata = in_a_persons_words(record, content, metadata, view)
+    elif content is not None:  # reworded about the same subject; if it had none, the new words may name one
         told = describe(content, kind=record.kind, source=record.source)
         if subject in (None, told.subject):
             value = told.value

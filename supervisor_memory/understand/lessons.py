@@ -15,6 +15,7 @@ from functools import cache
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
 from supervisor_memory.language.unseen import visible
@@ -26,10 +27,21 @@ GUIDELINE: Final = "guideline"
 """The attribute of the record that holds the lessons of one tool; its subject is the tool's name."""
 LESSONS: Final = "lessons"
 """The metadata key of a guideline with its lessons."""
+CORRECTED: Final = "corrected"
+"""The metadata key of a guideline with the lessons that a person's words took the place of: not told, and not
+learned again."""
+RATED_RUNS: Final = "rated"
+"""The metadata key of a guideline with its user's last ratings: pairs of a run and whether it was good."""
+TALLY: Final = "tally"
+"""The metadata key of a user's record of how a team's guideline did for this user; its value is the owner."""
+OWN_KEYS: Final = frozenset({LESSONS, CORRECTED, RATED_RUNS, TALLY})
+"""What nobody writes into a guideline's metadata by hand."""
 MOST_LESSONS: Final = 12
 """Lessons that are kept of a tool."""
 MOST_TOKENS: Final = 60
 """Most tokens of a guideline."""
+MOST_OF_IDENTITY: Final = 150
+"""Most tokens of the record that says who an agent is."""
 
 _LONGEST_ERROR: Final = 4_000
 _LONGEST_ARGUMENT: Final = 8_000
@@ -118,6 +130,7 @@ class Lesson:
         helped, hurt: How often a run in which it was learned or told was rated well, and badly.
         at: When it was learned or held last, in seconds since 1970.
         asked: Terms of the tasks in which it was learned, by which it is chosen for another; told to nobody.
+        said: What a person says in place of edits, word for word; "": nobody has.
     """
 
     edits: tuple[Edit, ...]
@@ -130,9 +143,12 @@ class Lesson:
     hurt: int = 0
     at: float = 0.0
     asked: tuple[str, ...] = ()
+    said: str = ""
 
     @property
     def key(self) -> tuple[tuple[str, str | None, str | None], ...]:
+        if self.said:
+            return (("", None, self.said),)
         return tuple(sorted((each.key for each in self.edits), key=repr))
 
     @property
@@ -154,7 +170,8 @@ class Lesson:
             counts = {n: int(told.get(n, 0)) for n in ("times", "held", "failed", "helped", "hurt")}
             runs, asked = (tuple(map(str, told.get(name, ()))) for name in ("runs", "asked"))
             at = float(told.get("at", 0.0))
-            return cls(edits, str(told.get("error", "")), runs, at=at, asked=asked, **counts)
+            said = str(told.get("said", ""))
+            return cls(edits, str(told.get("error", "")), runs, at=at, asked=asked, said=said, **counts)
         except (KeyError, TypeError, ValueError):
             return None
 
@@ -458,7 +475,7 @@ def with_lesson(known: Sequence[Lesson], new: Lesson) -> tuple[Lesson, ...]:
     else:
         fresh = new
     others = [each for each in known if each.key != new.key and not _is_contradicted(each, new)]
-    kept = sorted(others, key=lambda each: (each.held + each.times, each.at), reverse=True)
+    kept = sorted(others, key=lambda each: (bool(each.said), each.held + each.times, each.at), reverse=True)
     return (fresh, *kept[: MOST_LESSONS - 1])
 
 
@@ -536,9 +553,9 @@ def is_refuted_by(lesson: Lesson, error: str) -> bool:
 # --- in words
 
 
-def lessons_of(metadata: Mapping[str, Any]) -> tuple[Lesson, ...]:
+def lessons_of(metadata: Mapping[str, Any], key: str = LESSONS) -> tuple[Lesson, ...]:
     """The lessons in a guideline's metadata; what is none is left out."""
-    told = metadata.get(LESSONS)
+    told = metadata.get(key)
     given = told if isinstance(told, (list, tuple)) else ()
     return tuple(found for each in given if isinstance(each, Mapping) and (found := Lesson.from_dict(each)))
 
@@ -558,44 +575,95 @@ def worded(
     count: Callable[[str], int],
     tongue: str = "en",
     with_counts: bool = False,
+    most: float = MOST_TOKENS,
 ) -> Worded:
     """The guideline of a tool: as many lessons, in their order, as 60 tokens hold.
+
+    What a person says comes first; alone it is told as it is.
 
     Args:
         count: Counts the tokens of a text.
         with_counts: Whether to say how often they held.
+        most: Tokens of all of it.
     """
     words = _WORDS.table("wording")[tongue if tongue == "zh" else "en"]
     name = tool if len(tool) <= _LONGEST_PART else tool[: _LONGEST_PART - 1] + "…"
 
-    def whole(told: Sequence[Lesson], errors: Collection[int] = ()) -> str:
+    def whole(told: Sequence[Lesson], errors: Collection[Lesson] = ()) -> str:
         held, tried = sum(each.held for each in told), sum(each.held + each.failed for each in told)
         counts = words["held"].format(held=held, tried=tried) if tried and with_counts else ""
-        return f"{name}: {_together(told, words, errors)}{words['stop']}{counts}"
+        if len(told) == 1 and told[0].said:
+            return told[0].said
+        parts = [_without(name, each.said) for each in told if each.said]
+        if learned := _together([each for each in told if not each.said], words, errors):
+            parts.append(learned)
+        return f"{name}: {words['between'].join(parts)}{words['stop']}{counts}"
 
     told: list[Lesson] = []
-    for lesson in lessons:
-        if count(whole([*told, lesson])) <= MOST_TOKENS:
+    for lesson in sorted(lessons, key=lambda each: not each.said):
+        if count(whole([*told, lesson])) <= most:
             told.append(lesson)
-    errors: list[int] = []  # what was corrected comes before what the errors said
-    for place, lesson in enumerate(told):
-        if lesson.error and count(whole(told, [*errors, place])) <= MOST_TOKENS:
-            errors.append(place)
+    errors: list[Lesson] = []  # what was corrected comes before what the errors said
+    for lesson in told:
+        if lesson.error and count(whole(told, [*errors, lesson])) <= most:
+            errors.append(lesson)
     return Worded(whole(told, errors), tuple(told)) if told else Worded("")
 
 
-def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Collection[int]) -> str:
+def _without(name: str, said: str) -> str:
+    """What a person says of a tool, to stand behind its name and beside what it taught."""
+    return said.removeprefix(f"{name}:").strip().rstrip(".。")
+
+
+def in_persons_words(
+    tool: str, text: str, metadata: Mapping[str, Any], *, at: float, count: Callable[[str], int]
+) -> dict[str, Any]:
+    """The metadata of a guideline whose text a person has changed: that text is told, and nothing else.
+
+    The lessons that the person has read in the text before are not learned again while it stands.
+
+    Args:
+        at: When it was changed, in seconds since 1970.
+
+    Raises:
+        InvalidContent: the text is too long to be told.
+    """
+    check_size(text, MOST_TOKENS, count, what="guideline of a tool")
+    old = lessons_of(metadata)
+    read = worded(tool, old, count=count, tongue=str(metadata.get("language", "en"))).lessons
+    corrected = {each.key: each for each in (*lessons_of(metadata, CORRECTED), *read) if not each.said}
+    mine = Lesson((), at=at, said=text)
+    return {
+        **metadata,
+        LESSONS: [mine.to_dict()],
+        CORRECTED: [each.to_dict() for each in corrected.values()],
+    }
+
+
+def check_size(text: str, most: int, count: Callable[[str], int], *, what: str) -> None:
+    """Refuse a text that is too long for the notes in which it would stand.
+
+    Raises:
+        InvalidContent: it has more tokens than `most`.
+    """
+    if (size := count(text)) > most:
+        raise InvalidContent(
+            f"a {what} with {size} tokens is too long for notes; use {most} at most", size=size
+        )
+
+
+def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Collection[Lesson]) -> str:
     """The lessons in words; an argument is named where another was named before."""
     parts: list[str] = []
     named = ""
-    for place, lesson in enumerate(lessons):
+    for lesson in lessons:
         edits = []
         for edit in lesson.edits:
             form = "added" if edit.before is None else "gone" if edit.after is None else "instead"
             told = words[form].format(before=f"`{edit.before}`", after=f"`{edit.after}`")
             edits.append(told if edit.argument == named else f"`{edit.argument}`{words['colon']}{told}")
             named = edit.argument
-        said = words["said"].format(error=lesson.error) if place in errors else ""
+        said = words["said"].format(error=lesson.error) if lesson in errors else ""
         parts.append(words["between"].join(edits) + said)
     return words["between"].join(parts)
 
@@ -637,5 +705,5 @@ def by_task(
 
 def _words_of(tool: str, lesson: Lesson) -> frozenset[str]:
     parts = (part for each in lesson.edits for part in (each.argument, each.before, each.after) if part)
-    said = (term for part in (tool, *parts, lesson.error) for term in terms(part))
+    said = (term for part in (tool, *parts, lesson.error, lesson.said) for term in terms(part))
     return frozenset((*lesson.asked, *said))

@@ -21,7 +21,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.model.versions import Version, lifetimes, valid_at
 from supervisor_memory.ports import Ports
 from supervisor_memory.redact.redactor import Redactor
-from supervisor_memory.stages.insert.revise import deletion, revision
+from supervisor_memory.stages.insert.revise import deletion, for_people, is_for_people, revision
 from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.upkeep.unmerge import back_in_use, taken_out
 from supervisor_memory.wiring.trail import Trail
@@ -187,14 +187,27 @@ class Curator:
         return again_when_late(once)
 
     def delete(
-        self, id: str, user_id: str | None, *, actor: str | None = None, keep_said: bool = False
+        self,
+        id: str,
+        user_id: str | None,
+        *,
+        actor: str | None = None,
+        keep_said: bool = False,
+        source: Source | None = None,
     ) -> int:
-        """Delete one record. `actor` None: the operator, or the supervisor for the user."""
+        """Delete one record.
+
+        Args:
+            actor: Who is named in the audit log; None: the operator, or the supervisor for the user.
+            source: Who asks, where a model does; it deletes nothing that is for people.
+        """
         by = actor or _actor(user_id)
 
         def once() -> int:
             ports = self.writing()
             record = self.own(id, user_id, ports)
+            if source is not None and is_for_people(record):
+                raise for_people(record)
             if keep_said and record.family == SESSION_FAMILY:
                 raise InvalidContent(
                     f"{record.id!r} is what was said itself; delete it without keep_said, or leave it",

@@ -16,7 +16,7 @@ from itertools import islice
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.bridge import twin
-from supervisor_memory.errors import InvalidContent, RecordNotFound, WasErased
+from supervisor_memory.errors import RecordNotFound, WasErased
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.arguments import check_login, check_scope, check_score
 from supervisor_memory.model.records import (
@@ -40,13 +40,18 @@ from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.stages.insert.doubt import REVIEW, known_to_reviewers
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.guidelines import TOLD
-from supervisor_memory.stages.retrieval.shared import TALLY, owner_of, refuted_in, tally_of
+from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.lessons import (
+    CORRECTED,
     GUIDELINE,
     LESSONS,
+    MOST_OF_IDENTITY,
+    RATED_RUNS,
+    TALLY,
     Call,
     Lesson,
+    check_size,
     doubts,
     is_followed,
     is_refuted_by,
@@ -75,10 +80,6 @@ _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
 SELF: Final = "self"
 """The subject of the record that says who an agent is."""
-MOST_OF_IDENTITY: Final = 150
-"""Tokens of that record."""
-_RATED_RUNS: Final = "rated"
-"""The metadata key of a guideline with its user's last ratings: pairs of a run and whether it was good."""
 _MOST_RATED: Final = 200
 _MANY: Final = 2
 """The users for whom a team's lesson has to be refuted before it is withdrawn for all."""
@@ -773,11 +774,7 @@ class Experience:
         """
         by, scope = check_login(reviewer), Scope(user_id, agent_id)
         clean = self.services.redactor.text(check_content(text))
-        if (size := self.services.count_tokens(clean)) > MOST_OF_IDENTITY:
-            raise InvalidContent(
-                f"an identity of {size} tokens stands in every note; use {MOST_OF_IDENTITY} at most",
-                size=size,
-            )
+        check_size(clean, MOST_OF_IDENTITY, self.services.count_tokens, what="record of who an agent is")
 
         def once() -> WriteResult:
             view = self._ports().deciding()
@@ -874,11 +871,11 @@ def _rated(record: Record, *, run_id: str, is_good: bool, is_told: bool) -> _Rec
     done = _each(record, lambda each: again(each) if is_told or run_id in each.runs else each)
     others = [each for each in _ratings(record) if each[0] != run_id]
     rated = [*others, (run_id, is_good)][-_MOST_RATED:]
-    return replace(done, beside={_RATED_RUNS: [list(each) for each in rated]})
+    return replace(done, beside={RATED_RUNS: [list(each) for each in rated]})
 
 
 def _ratings(record: Record) -> list[tuple[str, bool]]:
-    told = record.metadata.get(_RATED_RUNS)
+    told = record.metadata.get(RATED_RUNS)
     return [(str(run), bool(is_good)) for run, is_good in told] if isinstance(told, (list, tuple)) else []
 
 
@@ -915,7 +912,10 @@ def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:
 
 
 def _set_aside(record: Record, lesson: Lesson) -> bool:
-    """Whether a person has withdrawn or rejected this lesson."""
-    if record.status not in ("deleted", "quarantined"):
+    """Whether a person has withdrawn, rejected or corrected this lesson."""
+    if record.status == "stale":
         return False
-    return any(each.key == lesson.key for each in lessons_of(record.metadata))
+    found = lessons_of(record.metadata, CORRECTED)
+    if record.status in ("deleted", "quarantined"):
+        found = (*found, *lessons_of(record.metadata))
+    return any(each.key == lesson.key for each in found)

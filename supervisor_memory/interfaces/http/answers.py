@@ -107,6 +107,7 @@ class Lesson(BaseModel):
     helped: int = Field(description="Runs with it that were rated well.")
     hurt: int = Field(description="Runs with it that were rated badly.")
     at: float = Field(description="When it was learned or held last.")
+    said: str = Field(description="What a person says in place of the edits; empty: nobody has.")
 
 
 class Guideline(BaseModel):

@@ -492,7 +492,11 @@ class Delete(Which):
 def delete(acting: Acting, given: Delete) -> dict[str, Any]:
     """Delete a record by its id, and recall the messages it was read from no more. A person can undo it."""
     deleted = acting.memory.review.delete(
-        given.id, reviewer=acting.name, user_id=acting.user_id, keep_said=given.keep_said
+        given.id,
+        reviewer=acting.name,
+        user_id=acting.user_id,
+        keep_said=given.keep_said,
+        source=Source("agent", acting.name),  # a model calls this
     )
     return {"id": given.id, "deleted": deleted}
 

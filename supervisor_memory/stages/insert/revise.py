@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.arguments import as_importance, as_tags
 from supervisor_memory.model.records import AuditEvent, Record, Source, check_content, content_hash
 from supervisor_memory.ports import Deciding
@@ -12,6 +13,13 @@ from supervisor_memory.stages.insert.merge import JOINING, strategy_for
 from supervisor_memory.stages.post_retrieval.unsaid import SAID_KEPT, with_said_kept
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.understand.lessons import (
+    GUIDELINE,
+    MOST_OF_IDENTITY,
+    OWN_KEYS,
+    check_size,
+    in_persons_words,
+)
 
 SOURCE_WAS: Final = "source-was"
 """The key in an audit row's detail for a record's source class before its words were replaced."""
@@ -34,13 +42,24 @@ def revision(
             False: both are replaced by what is given.
         source: Whose words the new text is, where the old one is the user's; None: whoever changes it vouches
             that it is still the user's. What others said stays theirs.
+
+    Raises:
+        InvalidContent: it is a guideline of a tool or says who an agent is, and a model would change it, or
+            its lessons would be written by hand.
     """
+    if is_for_people(old) and (source is not None or OWN_KEYS & metadata.keys()):
+        raise for_people(old)
     asked = metadata.get("strategy", "overwrite") if merge else "overwrite"
     name, strategy = strategy_for(old.kind, asked)
     text = old.content if content is None else strategy(old, check_content(content), view.now, view.complete)
     kept = {**old.metadata, **metadata} if merge else dict(metadata or old.metadata)
     if (text, kept) == (old.content, dict(old.metadata)):
         return None
+    is_own = is_for_people(old)
+    if is_own:
+        kept |= {name: old.metadata[name] for name in OWN_KEYS & old.metadata.keys()}
+        if text != old.content:
+            kept = in_a_persons_words(old, text, kept, view)
     new = replace(
         old,
         content=text,
@@ -55,10 +74,39 @@ def revision(
         new = embedded(new, view)
     if text != old.content:
         by = source if source is not None and old.source.source_class == "user" else old.source
-        new = replace(_about(new, old, given=metadata), valid_from=view.now, source=by)
+        new = replace(new if is_own else _about(new, old, given=metadata), valid_from=view.now, source=by)
         new = new if name in JOINING else new.read_anew(None, replaces=True)
     change = Change(new, expects=old.version, changes_source=new.source != old.source)
     return Commit((change,), (_event("update", old, actor=actor, after=text, source=new.source),))
+
+
+def is_for_people(record: Record) -> bool:
+    """Whether people alone change a record: the guideline of a tool, or who an agent is."""
+    return record.attribute == GUIDELINE and record.kind in ("experience", "identity")
+
+
+def for_people(record: Record) -> InvalidContent:
+    """The refusal of a change that a person has to make."""
+    what = "who an agent is" if record.kind == "identity" else "what a tool taught"
+    return InvalidContent(
+        f"record {record.id} says {what}, which a person changes: its text by `memory.review.change`, "
+        "or by `memory.experience.set_identity` and `withdraw`; its lessons and their counts are written by "
+        "memory alone",
+        id=record.id,
+        kind=record.kind,
+    )
+
+
+def in_a_persons_words(old: Record, text: str, metadata: Mapping[str, Any], view: Deciding) -> dict[str, Any]:
+    """The metadata of a guideline or an identity whose text a person changes.
+
+    Raises:
+        InvalidContent: the text is too long for the notes in which it would stand.
+    """
+    if old.kind == "identity":
+        check_size(text, MOST_OF_IDENTITY, view.count_tokens, what="record of who an agent is")
+        return dict(metadata)
+    return in_persons_words(old.subject or "", text, metadata, at=view.now, count=view.count_tokens)
 
 
 def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:

@@ -9,8 +9,10 @@ from supervisor_memory.model.records import Filter, Hit, Kind, Record, family_fo
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
 from supervisor_memory.understand.lessons import (
+    CORRECTED,
     GUIDELINE,
     LESSONS,
+    OWN_KEYS,
     Lesson,
     Weighed,
     beside,
@@ -31,7 +33,8 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
 
     Of each as many lessons as 60 tokens hold, those first that are about the words of the task, with how
     often they held. What was neither learned nor held for MEMORY_EXPERIENCE_DAYS is not told. What
-    MEMORY_TEAM shares of a tool stands beside, without what the reader's own lessons say or contradict.
+    MEMORY_TEAM shares of a tool stands beside, without what the reader's own lessons say or contradict, or
+    what a person took out of them.
     """
     if plan.turn.purpose == "hits":
         return plan
@@ -70,7 +73,9 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
                 untold[tool] = untold.get(tool, frozenset()) | refuted_in(each)
     known: dict[str, list[Lesson]] = {}
     for each in own.values():
-        known.setdefault(each.subject or "", []).extend(lessons_of(each.metadata))
+        known.setdefault(each.subject or "", []).extend(
+            (*lessons_of(each.metadata), *lessons_of(each.metadata, CORRECTED))
+        )
     held: dict[str, tuple[str, Sequence[Lesson]]]
     held = {id_: (each.subject or "", lessons_of(each.metadata)) for id_, each in own.items()}
     for id_, each in shared.items():
@@ -101,11 +106,12 @@ def _told(record: Record, weighed: Sequence[Weighed], view: ReadStore) -> Hit | 
     if record.kind == "identity":
         return Hit(record, parts={"relevance": 1.0}, found=TOLD)
     oldest = view.now - view.settings.experience_days * _SECONDS_A_DAY
-    chosen = [each for each, _ in weighed if each.at >= oldest]
+    chosen = [each for each, _ in weighed if each.at >= oldest or each.said]
     tongue = str(record.metadata.get("language", "en"))
     told = worded(record.subject or "", chosen, count=view.count_tokens, tongue=tongue, with_counts=True)
     if not told.text:
         return None
-    metadata = {**record.metadata, LESSONS: [each.to_dict() for each in told.lessons]}
+    metadata = {name: each for name, each in record.metadata.items() if name not in OWN_KEYS}
+    metadata |= {LESSONS: [each.to_dict() for each in told.lessons]}
     parts = {"relevance": max(share for each, share in weighed if each in told.lessons)}
     return Hit(replace(record, content=told.text, metadata=metadata), parts=parts, found=TOLD)

@@ -8,12 +8,10 @@ from supervisor_memory.model.records import TEAM, Filter, Hit, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import found_by
-from supervisor_memory.understand.lessons import lessons_of
+from supervisor_memory.understand.lessons import TALLY, lessons_of
 
 SHARED_KINDS: Final[tuple[Kind, ...]] = ("experience", "domain-facts")
 """What can be promoted. Nothing that is about a user can."""
-TALLY: Final = "tally"
-"""The metadata key of a user's record of how a team's guideline did for this user; its value is the owner."""
 _CANDIDATES: Final = 20
 
 
