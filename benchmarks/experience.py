@@ -9,6 +9,7 @@ holds the correction, what notes of others hold, and of each single correction i
 the needed one, a true one of another fault of that tool, or wrong: none that any fault of the tool bears out.
 For ten of them the tool then changes, so that what was right fails: counted is what the note of the session
 after that holds. Each fault has a user of its own; `together` is the same with one user for all of them.
+`approved` is the same with a person who approves at once what waits: where a thing is written to, above all.
 
 With --model any name of `init_chat_model` works in the place of the agent that the question is for: the
 table is then how many faults it met, whether the note of its second session held what it had learned, and how
@@ -143,12 +144,26 @@ def outdated(team: Team, fault: Fault, user: str) -> dict[str, Any]:
     }
 
 
-def seeded(chosen: Sequence[Fault], folder: Path, *, together: bool = False) -> dict[str, Any]:
+def approve(memory: SupervisorMemory, user: str) -> None:
+    for each in memory.review.pending(user_id=user):
+        memory.review.approve(each.id, reviewer="eve@example.com")
+
+
+def seeded(
+    chosen: Sequence[Fault], folder: Path, *, together: bool = False, approved: bool = False
+) -> dict[str, Any]:
+    """The figures of these faults.
+
+    Args:
+        approved: Whether a person approves what waits; if not, only what is taken by itself is told.
+    """
     with opened() as memory:
         team = Team(memory, folder)
         users = {fault["id"]: "ada" if together else f"user-{fault['id']}" for fault in chosen}
         for fault in chosen:
             learn(team, fault, users[fault["id"]])
+            if approved:
+                approve(memory, users[fault["id"]])
         found = [told(team, fault, users[fault["id"]]) for fault in chosen]
         changed = [outdated(team, each, users[each["id"]]) for each in chosen if "later" in each]
     judged = [each for row in found for each in row["corrections"]]
@@ -403,6 +418,8 @@ def main() -> None:
         else:
             result["seeded faults"] = seeded(chosen, Path(folder))
             result["together"] = seeded(chosen, Path(folder), together=True)
+            result["seeded faults, approved"] = seeded(chosen, Path(folder), approved=True)
+            result["together, approved"] = seeded(chosen, Path(folder), together=True, approved=True)
     if not options.model:
         result |= without_model(options.without)
     print(json.dumps(result, indent=1, ensure_ascii=False))

@@ -1,18 +1,19 @@
 """Read a lesson from a failed call of a tool and the working one after. Rules alone, pure.
 
-A lesson holds what was different between the two calls, word for word, and the essence of the error: words of
-errors and of the calls, and nothing else, so that no sentence which a tool puts into its error can become
-anybody's guideline. What a person should look at first is named by `doubts`.
+A lesson holds what was different between the two calls, and the essence of the error in fixed words. It is
+taken without a person where each difference is of a kind that can say neither whom, nor where, nor what to do
+(`doubts`); what the error bears out otherwise waits, and what no error speaks of is no lesson.
 """
 
 import json
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+import unicodedata
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal, InvalidOperation
 from difflib import SequenceMatcher
-from functools import cache
-from itertools import islice
+from itertools import islice, pairwise
 from typing import Any, Final, TypeAlias
 
 from supervisor_memory.errors import InvalidContent
@@ -20,7 +21,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.understand.rejection import gives_orders
-from supervisor_memory.understand.sql import query_of
+from supervisor_memory.understand.sql import OWN_WORDS, query_of, tables_by_words, without_comments
 from supervisor_memory.understand.statements import sentences
 
 GUIDELINE: Final = "guideline"
@@ -47,22 +48,22 @@ _LONGEST_ERROR: Final = 4_000
 _LONGEST_ARGUMENT: Final = 8_000
 _LONGEST_PART: Final = 120
 """Most characters of either side of a change; a guideline has no room for more."""
-_LONGEST_ESSENCE: Final = 80
+_LONGEST_NAME: Final = 64
+_WHOLE: Final = 40
+"""Characters up to which two values are told whole; of longer ones, and of SQL, what differs."""
 _MOST_ARGUMENTS: Final = 40
 _MOST_CHANGES: Final = 3
 _MOST_TOKENS_COMPARED: Final = 1_500
 _LEAST_ALIKE: Final = 0.4
 """The share of common words from which two values are a change."""
+_MOST_SAID: Final = 2
+"""Phrases of an error that are told."""
+_DEEPEST: Final = 4
 _GAP: Final = 2
 """Words between two differences that are told as one."""
 _MOST_RUNS: Final = 10
 _MOST_ASKED: Final = 24
 """Terms of tasks that are kept with a lesson."""
-_LEAST_KNOWN: Final = 0.6
-"""The least share of known words in an error's sentence for its values to be taken without review.
-Words that hold any sentence together do not count."""
-_LEAST_OF_ESSENCE: Final = 0.5
-_CHOICE: Final = 2
 _PROSE: Final = 4
 """Words in a row, without a sign of code, that make a text prose."""
 
@@ -73,10 +74,24 @@ _TOKEN: Final = re.compile(
 )
 """Quotations, numbers and dates as they are written, words, names with dots, signs."""
 _WORD: Final = re.compile(rf"[{CJK}]+|[^\W{CJK}]++(?:[.\-][^\W{CJK}]++)*+")
-_CLASS: Final = re.compile(
-    r"\w*(?:Error|Exception|Warning)\Z|[A-Z]{2,}[-_]?\d+\Z|\d{1,5}\Z|[YMDHSymdhs]{1,4}(?:-[YMDHSymdhs]{1,4})*\Z"
+_NAME: Final = re.compile(rf"[\w.\-]{{1,{_LONGEST_NAME}}}")
+_PLACE: Final = re.compile(r"\[\d+\]")
+"""The place of a value in a list."""
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+_TOKENLIKE: Final = re.compile(r"[\w.\-]{1,40}", re.ASCII)
+_NUMBER: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?", re.ASCII)
+_DATE: Final = re.compile(
+    r"(?P<before>[A-Za-z_]{1,12}=)?"
+    r"(?P<date>[A-Za-z]{3,9} \d{4}|\d{8}|\d{1,4}(?:[-/. 年月]\d{1,4}){1,2}[月日]?)"
+    r"(?:T00:00(?::00)?Z?)?",
+    re.ASCII,
 )
-"""Classes of errors, codes, numbers, and the letters of a form of dates."""
+_MASK: Final = re.compile(
+    r"(?i:(?<![a-z])(?:[a-z_]{1,12}=)?yyyy(?:[-/.]?(?:mm|dd)){1,2}(?:t?hh:mm(?::ss)?)?)(?![a-z])"
+)
+"""How an error spells out the form of a date."""
+_MIXED: Final = re.compile(r"(?=\w*[A-Za-z])(?=\w*[\u0370-\u052f])[^\W\d_]{4,}")
+"""A word of two scripts that look alike."""
 _QUOTED: Final = re.compile(r"""\A(['"`]).*\1\Z""", re.DOTALL)
 _CODE: Final = re.compile(r"""[_=(){}\[\]<>*/\\|"'`$#@]|\d""")
 _SPACES: Final = re.compile(r"\s+")
@@ -96,7 +111,7 @@ class Call:
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Any], error: str | None = None) -> "Call":
         """The call of a tool, bounded: of long values and errors their beginning."""
-        flat = dict(islice(_flat(arguments), _MOST_ARGUMENTS))
+        flat = dict(islice(_flat(arguments), 2 * _MOST_ARGUMENTS))
         return cls(tool, flat, None if error is None else error[:_LONGEST_ERROR])
 
 
@@ -188,24 +203,37 @@ def learned(
 ) -> Lesson | None:
     """The lesson of failed calls and a working call; None: they teach nothing.
 
-    The first failed call is compared that the working one is a change of. Differences that no error names are
-    left out where errors name others. An error that gives orders teaches nothing at all.
+    The first failed call is compared that the working one is a change of. Differences that no error bears out
+    are left out; failures that pass by themselves teach nothing, nor does an error that gives orders.
     """
-    errors = [each.error for each in failed if each.error]
-    if any(map(_orders, errors)):
+    lasting = [each for each in failed if each.error and not passes_by(each.error)]
+    if any(_orders(each.error or "") for each in failed):
         return None
-    for call in failed:
-        edits = differences(call, worked, said="\n".join(errors))
+    said = "\n".join(each.error or "" for each in lasting)
+    for call in lasting:
+        edits = differences(call, worked, said=said)
         if edits:
-            told = essence(call.error or "", (call, worked))
             words = tuple(dict.fromkeys(terms(asked)))[:_MOST_ASKED]
-            return Lesson(edits, told, () if run is None else (run,), at=at, asked=words)
+            runs = () if run is None else (run,)
+            return Lesson(edits, essence(call.error or "", edits), runs, at=at, asked=words)
     return None
+
+
+def passes_by(error: str) -> bool:
+    """Whether a failure says nothing of the call: a time-out, a lock, a service that is away."""
+    return _WORDS["passing"].search(error) is not None
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be the name of a tool or an argument: letters, digits, _ . and -, at most 64."""
+    return _NAME.fullmatch(_PLACE.sub("", text)) is not None
 
 
 def _orders(error: str) -> bool:
     """Whether an error tells its reader what to do with others than this call, as no error does."""
-    return gives_orders([*islice(sentences(visible(error)), 50), visible(error)], by_others=True)
+    plain = unicodedata.normalize("NFKC", visible(error))
+    orders = gives_orders([*islice(sentences(plain), 50), plain], by_others=True)
+    return orders or _MIXED.search(plain) is not None
 
 
 def differences(before: Call, after: Call, *, said: str = "") -> tuple[Edit, ...]:
@@ -215,30 +243,28 @@ def differences(before: Call, after: Call, *, said: str = "") -> tuple[Edit, ...
         said: What the errors said.
     """
     found: list[Edit] = []
-    is_alike = False
     for name in dict.fromkeys((*before.arguments, *after.arguments)):
         one, other = before.arguments.get(name), after.arguments.get(name)
-        if one == other:
-            is_alike = True
+        if one == other and type(one) is type(other):
             continue
-        edits = _edits(name, _shown(one), _shown(other))
+        edits = _edits(name, *_both_shown(one, other))
         if edits is None:
             return ()
-        is_alike = is_alike or _is_part_of(edits, _shown(one))
         found += edits
-    named = [each for each in found if _is_named(each, said)]
-    found = named or found
-    kept = list(dict.fromkeys(each for each in found if _teaches(each, said)))
-    others = sum(not _teaches(each, said) for each in found)
-    is_one_value = len(after.arguments) == 1 and len(before.arguments) <= 1
-    is_change = is_alike or is_one_value or bool(named)
-    if not kept or others > len(kept) or len(kept) > _MOST_CHANGES or not is_change:
+    borne_out = [each for each in found if _is_named(each, said) or _is_safe(each, before, after, said)]
+    kept = list(dict.fromkeys(each for each in borne_out if _teaches(each)))
+    others = sum(not _teaches(each) for each in borne_out)
+    if others > len(kept) or len(kept) > _MOST_CHANGES or not all(is_name(each.argument) for each in kept):
         return ()
     return tuple(kept)
 
 
-def _is_part_of(edits: Sequence[Edit], whole: str | None) -> bool:
-    return all(each.before != whole for each in edits)
+def _both_shown(one: object, other: object) -> tuple[str | None, str | None]:
+    """Two values as texts; a text and a number of the same digits by their types."""
+    shown = _shown(one), _shown(other)
+    if shown[0] == shown[1] and shown[0] is not None:
+        return json.dumps(one, ensure_ascii=False), json.dumps(other, ensure_ascii=False)
+    return shown
 
 
 def _edits(name: str, one: str | None, other: str | None) -> list[Edit] | None:
@@ -248,12 +274,16 @@ def _edits(name: str, one: str | None, other: str | None) -> list[Edit] | None:
         return [edit] if _fits(edit) else None
     if _is_prose(one) and _is_prose(other):
         return [Edit(name, one[:_LONGEST_PART], other[:_LONGEST_PART])]  # which teaches nothing
+    is_sql = query_of(one) is not None and query_of(other) is not None
+    if is_sql:
+        one, other = without_comments(one), without_comments(other)
     mine, yours = _tokens(one), _tokens(other)
     if max(len(mine), len(yours)) > _MOST_TOKENS_COMPARED:
         return None
     old, new = ([token.casefold() for token, *_ in tokens] for tokens in (mine, yours))
     matcher = SequenceMatcher(a=old, b=new, autojunk=False)
-    if matcher.ratio() < _LEAST_ALIKE:
+    is_short = not is_sql and max(len(one), len(other)) <= _WHOLE
+    if is_short or matcher.ratio() < _LEAST_ALIKE:
         edit = Edit(name, one, other)
         return [edit] if _fits(edit) and not (_is_prose(one) or _is_prose(other)) else None
     edits = [
@@ -294,24 +324,28 @@ def _fits(edit: Edit) -> bool:
 def _is_named(edit: Edit, said: str) -> bool:
     """Whether the errors name what was changed."""
     text = said.casefold()
-    parts = [each for each in (edit.before, edit.after, edit.argument.rpartition(".")[2]) if each]
-    words = {word.casefold() for part in parts for word in _WORD.findall(part) if len(word) > 1}
-    return any(_stands_in(text, word) for word in words - _of_errors())
+    argument = last_name(edit.argument)
+    own = {word.casefold() for part in (edit.before, edit.after) for word in _WORD.findall(part or "")}
+    words = {word for word in {*own - _STRUCTURE, argument.casefold()} if len(word) > 1}
+    return any(_stands_in(text, word) for word in words - STOP_WORDS)
+
+
+def last_name(argument: str) -> str:
+    """The last part of an argument's name, without its place in a list: of `a.to[0]` it is `to`."""
+    return _PLACE.sub("", argument).rpartition(".")[2]
 
 
 def _stands_in(text: str, word: str) -> bool:
     return re.search(rf"(?<![\w.]){re.escape(word)}(?!\w)", text) is not None
 
 
-def _teaches(edit: Edit, said: str) -> bool:
-    """Whether an edit may hold for another call: prose does not, nor one plain value for another."""
-    if any(each is not None and _is_prose(each) for each in (edit.before, edit.after)):
+def _teaches(edit: Edit) -> bool:
+    """Whether an edit may hold for another call: prose does not, nor do other words in quotes."""
+    parts = [each for each in (edit.before, edit.after) if each is not None]
+    if any(map(_is_prose, parts)):
         return False
-    if edit.before is None or edit.after is None:
-        return True
-    if _is_literal(edit.before) and _is_literal(edit.after) and _form(edit.before) == _form(edit.after):
-        return _is_named(edit, said)
-    return True
+    is_quoted = all(_QUOTED.match(each) for each in parts)
+    return not (len(parts) > 1 and is_quoted and not _is_same(parts[0], parts[1], ""))
 
 
 def _is_literal(text: str) -> bool:
@@ -334,7 +368,7 @@ def _is_prose(text: str) -> bool:
 
 def _form(text: str) -> str:
     """The form of a value: runs of digits and letters as signs, with their lengths."""
-    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text.strip("'\"`")))
+    return re.sub(r"[^\W\d_]", "a", re.sub(r"\d", "9", text))
 
 
 def _squeezed(text: str | None) -> str | None:
@@ -347,115 +381,183 @@ def _shown(value: object) -> str | None:
     try:
         return json.dumps(value, ensure_ascii=False, sort_keys=True)[:_LONGEST_ARGUMENT]
     except (TypeError, ValueError, RecursionError):
-        return type(value).__name__
+        return None
 
 
-def _flat(arguments: Mapping[str, Any], before: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
-    """The arguments by names with dots; of long texts their beginning."""
-    for name, value in islice(arguments.items(), _MOST_ARGUMENTS):
-        where = f"{before}{name}"
-        if isinstance(value, Mapping) and value and depth < 4:  # noqa: PLR2004
-            yield from _flat(value, f"{where}.", depth + 1)
-        elif value is not None:
-            yield where, value[:_LONGEST_ARGUMENT] if isinstance(value, str) else _shown(value)
+def _flat(value: object, where: str = "", depth: int = 0) -> Iterator[tuple[str, Any]]:
+    """The leaves of arguments by names, `a.b[0].c`, those in JSON texts too; of long texts the beginning."""
+    if depth <= _DEEPEST and isinstance(inner := _unpacked(value), (Mapping, list, tuple)) and inner:
+        named = isinstance(inner, Mapping)
+        pairs = inner.items() if isinstance(inner, Mapping) else enumerate(inner)
+        for name, each in islice(pairs, _MOST_ARGUMENTS):
+            part = f".{name}" if named and where else str(name) if named else f"[{name}]"
+            yield from _flat(each, f"{where}{part}", depth + 1)
+    elif isinstance(value, (bool, int, float)):
+        yield where, value
+    elif value is not None and (told := _shown(value)) is not None:
+        yield where, told
+
+
+def _unpacked(value: object) -> object:
+    """What a text holds that is JSON of an object or a list; anything else as it is."""
+    if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and len(value) <= _LONGEST_ARGUMENT:
+        try:
+            return json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+    return value
 
 
 # --- what the error said
 
 
-@cache
-def _of_errors() -> frozenset[str]:
-    return _WORDS.words("error_words")
-
-
-def essence(error: str, calls: Iterable[Call]) -> str:
-    """The essence of an error: error words, call words and codes of its most telling line.
+def essence(error: str, edits: Sequence[Edit]) -> str:
+    """The essence of an error: fixed phrases, numbers and forms of dates, and the name that was wrong.
 
     "": there is nothing of it that may be told.
     """
-    own = _own_words(calls)
-    lines = [line.strip() for line in visible(error).splitlines() if line.strip()]
-    telling = [line for line in lines if _WORDS["telling"].search(line)] or lines[-1:]
-    for line in reversed(telling):
-        clauses = [each for each in re.split(r"(?<=:)\s+|[;；]", line) if each.strip()]
-        at = next((n for n in reversed(range(len(clauses))) if _WORDS["telling"].search(clauses[n])), 0)
-        for part in (" ".join(clauses[at:]), *clauses[at:]):
-            if _share_known(part, own) >= _LEAST_OF_ESSENCE and (told := _sifted(part, own)):
-                return told
-    return ""
+    found = [each[0].casefold() for each in islice(_WORDS["said"].finditer(error), 8)]
+    said = list(dict.fromkeys(found))[:_MOST_SAID]
+    said += [f"{_wording(error)['form']} {each[0]}" for each in islice(_MASK.finditer(error), 1)]
+    wrong = next((each.before for each in edits if each.before and _IDENTIFIER.fullmatch(each.before)), None)
+    for place, phrase in enumerate(said):
+        if wrong and _stands_in(error.casefold(), wrong.casefold()) and _WORDS["of_names"].search(phrase):
+            said[place] = f"{phrase}: {wrong}"
+            break
+    return ", ".join(said)
 
 
-def _own_words(calls: Iterable[Call]) -> frozenset[str]:
-    pairs = [(call.tool, each) for call in calls for each in call.arguments.items()]
-    told = (text for tool, (name, value) in pairs for text in (tool, name, _shown(value)))
-    return frozenset(word.casefold() for text in told if text for word in _WORD.findall(text))
+def _wording(text: str) -> Mapping[str, str]:
+    told: Mapping[str, str] = _WORDS.table("wording")["zh" if has_cjk(text) else "en"]
+    return told
 
 
-def _is_known(word: str, own: frozenset[str]) -> bool:
-    plain = word.casefold()
-    if plain in _of_errors() or plain in own or _CLASS.match(word):
+# --- what is taken without a person
+
+_STRUCTURE: Final = _WORDS.words("structure")
+"""Words of a read-only statement's structure, and types."""
+
+
+def doubts(lesson: Lesson, failed: Sequence[Call], worked: Call) -> tuple[str, ...]:
+    """Why a person should decide on a lesson, as codes; empty: it may be told."""
+    lasting = [each for each in failed if each.error and not passes_by(each.error)]
+    said = "\n".join(each.error or "" for each in lasting)
+    of = next((each for each in lasting if differences(each, worked, said=said) == lesson.edits), None)
+    names = [worked.tool, *(each.argument for each in lesson.edits)]
+    is_plain = all(name.isascii() and not _is_credential(name) for name in names)
+    if of is not None and is_plain and all(_is_safe(each, of, worked, said) for each in lesson.edits):
+        return ()
+    return ("not-taken-by-itself",)
+
+
+def _is_safe(edit: Edit, before: Call, after: Call, said: str) -> bool:
+    """Whether an edit can say neither whom, nor where, nor what to do, and the errors bear it out."""
+    one, other = (_shown(each.arguments.get(edit.argument)) for each in (before, after))
+    if one and other and query_of(one) is not None and query_of(other) is not None:
+        return _is_of_structure(edit, without_comments(one), without_comments(other), said)
+    if edit.after is None:
+        return False
+    if edit.before is not None and _is_same(edit.before, edit.after, said):
+        return _is_named(edit, said) or _MASK.search(said) is not None or bool(_WORDS["of_form"].search(said))
+    return _is_quantity(edit, said)
+
+
+def _is_same(one: str, other: str, said: str) -> bool:
+    """Whether two texts are one value: a date, a number, a word in other case or quotes, a unit."""
+    mine, yours = (each.strip().strip("'\"`").strip() for each in (one, other))
+    if _TOKENLIKE.fullmatch(mine) and mine.casefold() == yours.casefold():
         return True
-    if all(part in _of_errors() or part in own for part in plain.split("-")):
+    if _NUMBER.fullmatch(mine) and _NUMBER.fullmatch(yours):
+        try:
+            return Decimal(mine.replace(",", "")) == Decimal(yours.replace(",", ""))
+        except InvalidOperation:
+            return False
+    dates = _date(mine, said), _date(yours, said)
+    if dates[0] is not None and dates[0] == dates[1]:
         return True
-    return has_cjk(word) and _WORDS["error_words_zh"].fullmatch(word) is not None
+    units = (set(each.split()) for each in _WORDS.table("units").values())
+    return any({mine.casefold(), yours.casefold()} <= each for each in units)
 
 
-def _share_known(text: str, own: frozenset[str]) -> float:
-    words = _WORD.findall(text[:_LONGEST_ERROR])
-    return sum(_is_known(word, own) for word in words) / len(words) if words else 0.0
+def _date(text: str, said: str) -> tuple[int, ...] | None:
+    """The numbers of a date, whatever their order; None: it is none.
 
-
-def _sifted(text: str, own: frozenset[str]) -> str:
-    """The known words of a text with the signs around them; a gap stands for the others."""
-    told = _WORD.sub(lambda m: m[0] if _is_known(m[0], own) else "\0", text[:_LONGEST_ERROR])
-    told = re.sub(r"[^\w\s:：，'\"`.,()=<>%+\-*/\0]", " ", told)
-    told = re.sub(r"[\"'`(\s]*\0[\0\s\"'`().,:=]*", " … ", told)
-    told = _SPACES.sub(" ", told).strip(" .,:;()…-")
-    return told if len(told) <= _LONGEST_ESSENCE else told[: _LONGEST_ESSENCE - 1].rsplit(" ", 1)[0] + "…"
-
-
-# --- what a person should look at first
-
-
-def doubts(lesson: Lesson, errors: Iterable[str]) -> tuple[str, ...]:
-    """Why a person should decide on a lesson, as codes; empty: it may be told.
-
-    Args:
-        errors: What the failed calls failed with.
+    A word with = before it counts where an error writes it so before a form.
     """
-    found: list[str] = []
-    told = [part for each in lesson.edits for part in (each.before, each.after) if part]
-    if any(_WORDS["sensitive"].search(each.argument) for each in lesson.edits):
-        found.append("sensitive-argument")
-    new = [each.after for each in lesson.edits if each.after]
-    if any(_WORDS["reaching"].search(each) for each in new):
-        found.append("reaches-out")
-    if gives_orders(told, by_others=True):
-        found.append("instruction-like")
-    if any(_is_dictated(each, error) for each in lesson.edits for error in errors):
-        found.append("named-by-the-tool")
-    return tuple(found)
+    found = _DATE.fullmatch(text)
+    if found is None or (found["before"] and f"{found['before']}yyyy".casefold() not in said.casefold()):
+        return None
+    date = found["date"].casefold()
+    if date.isdigit():
+        date = f"{date[:4]}-{date[4:6]}-{date[6:]}"
+    months = _WORDS.listed("months")
+    for number, month in enumerate(months, 1):
+        date = re.sub(rf"\b(?:{month}|{month[:3]})\b", str(number), date)
+    numbers = sorted(int(each) for each in re.findall(r"\d+", date))
+    is_date = len(numbers) > 1 and 1900 <= numbers[-1] < 2200 and numbers[-2] <= 31  # noqa: PLR2004
+    return tuple(numbers) if is_date and not re.search(r"[a-z]", date) else None
 
 
-def _is_dictated(edit: Edit, error: str) -> bool:
-    """Whether a tool's error names the new value in a sentence that is more than an error's.
+def _is_of_structure(edit: Edit, one: str, other: str, said: str) -> bool:
+    """Whether an edit of a statement that reads changes names an error calls unknown, or its structure."""
+    if not all(map(_reads, (one, other))):
+        return False
+    parts = [each or "" for each in (edit.before, edit.after)]
+    if all(map(_QUOTED.match, parts)) and _is_same(parts[0], parts[1], said):
+        return _is_named(edit, said) or bool(_WORDS["of_form"].search(said))
+    if any(re.search(r"'|[^\w\s(),.=<>*+\-/:\"`]", each) for each in parts):
+        return False
+    old, new = (_IDENTIFIER.findall(each.casefold()) for each in parts)
+    wholes = [set(_IDENTIFIER.findall(each.casefold())) for each in (one, other)]
+    lost = set(old) - wholes[1] - _STRUCTURE
+    added = set(new) - wholes[0] - _STRUCTURE
+    numbers = [set(re.findall(r"(?<![\w.])\d+", each)) for each in parts]
+    is_limit = all(re.search(rf"(?i)\blimit\s+{each}\b", other) for each in numbers[1] - numbers[0])
+    is_one = all(map(_IDENTIFIER.fullmatch, parts))
+    if (not is_one and (lost | added) & OWN_WORDS) or len(added) > len(lost) or not is_limit:
+        return False
+    if any(not each.isascii() or _is_credential(each) for each in added):
+        return False
+    if any(
+        re.search(rf"(?i)\b{re.escape(each)}\s*\(", other) for each in added - OWN_WORDS
+    ):  # may do anything
+        return False
+    text = said.casefold()
+    if added or lost:
+        is_unknown = _WORDS["of_names"].search(said) and any(_stands_in(text, each) for each in lost)
+        is_told = _WORDS["right"].search(said) and any(_stands_in(text, each) for each in added)
+        return bool(is_unknown or is_told)
+    of_it = {*old, *new} | ({"limit"} if numbers[0] != numbers[1] else set())
+    return edit.after is not None and any(_stands_in(text, each) for each in of_it)
 
-    Values among which the error lets choose, in quotes or of a letter or two, do not count.
-    """
-    old = {word.casefold() for word in _WORD.findall(f"{edit.argument} {edit.before or ''}")}
-    new = {word.casefold() for word in _WORD.findall(edit.after or "")} - old - _of_errors()
-    for sentence in re.split(r"[\n;；。]|(?<=[.!?])\s", error):
-        told = _WORD.findall(re.sub(r"""(['"`])[\w.\-]{1,40}\1""", " ", sentence))
-        others = [
-            word
-            for word in told
-            if len(word) > _CHOICE and word.casefold() not in new and word.casefold() not in STOP_WORDS
-        ]
-        if others and new.intersection(word.casefold() for word in _WORD.findall(sentence)):
-            known = sum(_is_known(word, frozenset(old)) for word in others)
-            if known < _LEAST_KNOWN * len(others):
-                return True
-    return False
+
+def _reads(statement: str) -> bool:
+    plain = statement.strip().rstrip(";")
+    return (
+        re.match(r"(?i)select\b|with\b", plain) is not None
+        and ";" not in plain
+        and not tables_by_words(plain).written
+        and re.search(r"(?i)\b(?:into|insert|update|delete|merge)\b", plain) is None
+    )
+
+
+def _is_quantity(edit: Edit, said: str) -> bool:
+    """Whether an edit gives a limit or a size another number that is not zero, and an error speaks of it."""
+    parts = set(_parts(last_name(edit.argument)))
+    numbers = [each for each in (edit.before, edit.after) if each is not None]
+    is_number = all(re.fullmatch(r"[1-9]\d{0,8}", each, re.ASCII) for each in numbers)
+    return is_number and bool(parts) and parts <= _WORDS.words("quantities") and _is_named(edit, said)
+
+
+def _is_credential(name: str) -> bool:
+    parts = _parts(name)
+    pairs = (one + other for one, other in pairwise(parts))
+    return not _WORDS.words("credentials").isdisjoint((*parts, *pairs))
+
+
+def _parts(name: str) -> list[str]:
+    """The words of a name in one word: `maxRows`, `max_rows`."""
+    return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold())
 
 
 # --- the lessons of a tool
@@ -513,7 +615,10 @@ def is_followed(lesson: Lesson, call: Call) -> bool:
 
 
 def _follows(edit: Edit, call: Call) -> bool:
-    value = _shown(call.arguments.get(edit.argument))
+    given = call.arguments.get(edit.argument)
+    value = _shown(given)
+    if edit.after is not None and edit.before == json.dumps(edit.after):  # a number that was a text
+        return given is not None and not isinstance(given, str)
     if edit.after is None:
         return value is None or (edit.before is not None and not _holds(value, edit.before))
     if value is None:
@@ -544,7 +649,7 @@ def is_refuted_by(lesson: Lesson, error: str) -> bool:
     for each in lesson.edits:
         old = {word.casefold() for word in _WORD.findall(each.before or "")}
         new = {word.casefold() for word in _WORD.findall(each.after or "") if len(word) > 1}
-        words = new - old - _of_errors()
+        words = new - old - _STRUCTURE - STOP_WORDS
         if any(_stands_in(text, word) for word in words):
             return True
     return False

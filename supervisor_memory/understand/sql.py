@@ -30,7 +30,8 @@ not null is in like between case when then else end as distinct union all inters
 insert into values update set delete create replace temp temporary table view index alter drop merge copy
 count sum avg min max round cast coalesce over partition asc desc exists interval extract true false
 """
-_WORDS = frozenset(_OWN_WORDS.split())
+OWN_WORDS = frozenset(_OWN_WORDS.split())
+"""Words of SQL itself."""
 _BEFORE_READ = r"(?<!delete )\b(?:from|join)"
 _BEFORE_WRITTEN = (
     r"\b(?:(?:insert|merge)\s+(?:or\s+\w+\s+)?into|update|delete\s+from|truncate\s+table|"
@@ -48,6 +49,11 @@ def query_of(text: str) -> str | None:
     statements = [each.strip() for each in code.split(";") if each.strip()]
     is_prose = _ENDS_A_SENTENCE.search(code) or not all(map(_BEGINS.match, statements))
     return None if is_prose else sql
+
+
+def without_comments(sql: str) -> str:
+    """A statement without its comments."""
+    return _PIECES.sub(lambda piece: " " if piece[0].startswith(("--", "/*")) else piece[0], sql)
 
 
 def another_query(old: Record | Candidate, new: Record | Candidate) -> bool:
@@ -85,7 +91,7 @@ def _plain(sql: str) -> str:
 
 
 def _small(word: str) -> str:
-    return word.casefold() if word.casefold() in _WORDS else word
+    return word.casefold() if word.casefold() in OWN_WORDS else word
 
 
 def _parsed(sql: str) -> str | None:

@@ -54,7 +54,9 @@ from supervisor_memory.understand.lessons import (
     check_size,
     doubts,
     is_followed,
+    is_name,
     is_refuted_by,
+    last_name,
     learned,
     lessons_of,
     repeats,
@@ -74,7 +76,6 @@ _MOST_FAILED: Final = 4
 _MOST_HEARD: Final = 4_096
 _WAIT_SECONDS: Final = 60.0
 """How long counts of what held wait to be written, so that a busy tool makes few versions."""
-_LONGEST_TOOL: Final = 128
 _LONGEST_TASK: Final = 2_000
 _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
@@ -248,9 +249,12 @@ class Experience:
         check_scope(scope)
         if not isinstance(arguments, Mapping) or not self.wants(tool, scope, failed=error is not None):
             return None
+        if not is_name(tool):  # a text that a note would tell
+            self._trail.report(AuditEvent.by(scope, "skip", outcome="skipped", reason="no-name-of-a-tool"))
+            return None
 
         def hear() -> WriteResult | None:
-            place, name = _place(scope), tool[:_LONGEST_TOOL]
+            place, name = _place(scope), tool
             call = self._clean(Call.of(name, arguments, error))
             if self._is_heard(place, call, call_id):
                 return None
@@ -321,7 +325,7 @@ class Experience:
         secrets = self._secret_finder()
 
         def clean(name: str, value: Any) -> Any:
-            told = secrets.value({name.rpartition(".")[2]: value})
+            told = secrets.value({last_name(name): value})
             return next(iter(self.services.redactor.value(told).values()))
 
         given = {name: clean(name, value) for name, value in call.arguments.items()}
@@ -532,7 +536,7 @@ class Experience:
     def _learn(
         self, lesson: Lesson, failed: Sequence[Call], worked: Call, scope: Scope, tongue: str
     ) -> WriteResult | None:
-        why = doubts(lesson, [each.error for each in failed if each.error])
+        why = doubts(lesson, failed, worked)
 
         def once() -> WriteResult | None:
             view = self._ports().deciding()

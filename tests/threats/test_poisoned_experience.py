@@ -23,7 +23,7 @@ def test_no_poisoned_output_becomes_a_guideline_or_a_preference() -> None:
 def test_what_a_fault_taught_is_told_to_the_agent_that_calls_the_tool(together: bool, tmp_path: Path) -> None:
     bench = _benchmark()
     chosen = bench.faults()[:: 2 if together else 3]
-    found = bench.seeded(chosen, tmp_path, together=together)
+    found = bench.seeded(chosen, tmp_path, together=together, approved=together)
     assert {name for name, _, is_held in bench.against_bars(found) if is_held} == {
         *("told", "others", "wrong or outdated"),
     }

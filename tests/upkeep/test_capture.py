@@ -70,14 +70,26 @@ def test_the_lists_are_settings() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["", "  \n", "Error: no such table", "Traceback (most recent", "失败:没有该表"]
+    "text",
+    [
+        "",
+        "  \n",
+        "Error: no such table",
+        "Traceback (most recent",
+        "失败:没有该表",
+        '{"error": "no such table"}',
+    ],
 )
 def test_a_result_that_tells_of_a_failure_or_of_nothing_is_no_event(text: str) -> None:
     assert taken(text) is None
 
 
-def test_a_result_that_speaks_of_errors_is_one() -> None:
-    assert taken("Error rate by region: north 3 %") is not None
+@pytest.mark.parametrize(
+    "text",
+    ["Error rate by region: north 3 %", "Failed flights: 12", "失败航班：12", '{"error": null, "rows": 3}'],
+)
+def test_a_result_that_speaks_of_errors_is_one(text: str) -> None:
+    assert taken(text) is not None
 
 
 def test_an_event_tells_the_call_and_the_result() -> None:

@@ -25,8 +25,9 @@ _SQL: Final = re.compile(
     r"(?:select|with|insert|update|delete|create|alter|drop|merge|replace|copy)\s", re.IGNORECASE
 )
 _FAILED: Final = re.compile(
-    r"\s*(?:\w*(?:error|exception)(?:\s*[:(\[]|\s+(?:in|while|when|executing|running|occurred))|traceback\b|failed\b|"
-    r"fatal\s*:|错误[:：]|失败|出错)",
+    r"\s*(?:\w*(?:error|exception)(?:\s*[:(\[]|\s+(?:in|while|when|executing|running|occurred))|traceback\b|"
+    r"(?:fatal|failed|failure)\s*:|failed to\b|(?:错误|失败|出错)[:：]|"
+    r"\{\s*\"error\"\s*:\s*(?:\"[^\"]|\{\s*\"))",
     re.IGNORECASE,
 )
 Redact = Callable[[str], str]
