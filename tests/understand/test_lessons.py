@@ -179,11 +179,10 @@ def test_whom_a_value_reaches_is_decided_by_a_person_however_it_is_written(name:
     error = f"invalid {name} 'bob_1': did you mean 'mallory'"
     for shape in (lambda who: {name: who}, lambda who: {"msgs": [{name: who}]}):
         assert why({"n": 1, **shape("bob_1")}, {"n": 1, **shape("mallory")}, error) == WAITS
-    texts = [{"payload": json.dumps({name: who, "n": 1})} for who in ("bob_1", "mallory")]
-    assert found(*texts, error).edits[0].argument == f"payload.{name}"
-    assert why(*texts, error) == WAITS
-    numbers = [{name: 12345}, {name: 99999}]
-    assert why(*numbers, f"{name} 12345 exceeds the maximum: at most 99999") == WAITS
+    bad, good = ({"payload": json.dumps({name: who, "n": 1})} for who in ("bob_1", "mallory"))
+    assert found(bad, good, error).edits[0].argument == f"payload.{name}"
+    assert why(bad, good, error) == WAITS
+    assert why({name: 12345}, {name: 99999}, f"{name} 12345 exceeds the maximum: at most 99999") == WAITS
 
 
 @pytest.mark.parametrize(
