@@ -37,7 +37,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Deciding, Ports, Services, guarded
 from supervisor_memory.redact.redactor import Redactor, open_redactor
-from supervisor_memory.stages.insert.doubt import REVIEW, known_to_reviewers
+from supervisor_memory.stages.insert.doubt import EVERY_CANDIDATE, REVIEW, known_to_reviewers
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.guidelines import TOLD
 from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
@@ -537,6 +537,8 @@ class Experience:
         self, lesson: Lesson, failed: Sequence[Call], worked: Call, scope: Scope, tongue: str
     ) -> WriteResult | None:
         why = doubts(lesson, failed, worked)
+        if self.services.settings.review == "all":
+            why = why or (EVERY_CANDIDATE,)
 
         def once() -> WriteResult | None:
             view = self._ports().deciding()

@@ -178,3 +178,14 @@ async def test_no_model_changes_or_deletes_what_is_for_people(memory: Supervisor
     asked: dict[str, Any] = {"query": "run_sql a_b", "min_score": 0.0, "where": {"kind": "experience"}}
     [shown] = await call(memory, "memory_search", **asked)
     assert (shown["id"], LESSONS in shown["metadata"]) == (taught.id, False)
+
+
+def test_where_everything_is_reviewed_a_lesson_waits_and_is_told_once_approved() -> None:
+    with SupervisorMemory(Settings(embedding_model="none", review="all"), clock=FixedClock()) as memory:
+        waiting = teach(memory)
+        assert (waiting.status, waiting.reason) == ("pending", "every-candidate")
+        assert "a_b" not in note(memory)
+        memory.review.approve(waiting.id, reviewer=EVE)
+        assert "a_b" in note(memory)
+        memory.review.change(guidelines(memory)[0].id, content=RIGHT, reviewer=EVE)
+        assert (teach(memory).status, "a_b" in note(memory)) == ("skipped", False)

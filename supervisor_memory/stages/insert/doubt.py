@@ -29,6 +29,8 @@ REVIEW: Final = "review"
 """The key in a proposal's metadata for its doubts and the change it asks for."""
 ASKED_FOR: Final = "asked-for"
 """The doubt about a candidate with the strategy "review"."""
+EVERY_CANDIDATE: Final = "every-candidate"
+"""The doubt about what is held because MEMORY_REVIEW is "all"."""
 TRUST: Final[Mapping[SourceClass, int]] = {"user": 2, "system": 2, "agent": 1, "tool": 0}
 """How far each source is trusted. A source never changes the words of a more trusted source."""
 _LEAST_CONFIDENCE: Final = 0.5
@@ -76,7 +78,7 @@ def doubts(
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")
     if settings.review == "all" and not found:
-        found.append("every-candidate")
+        found.append(EVERY_CANDIDATE)
     return tuple(found)
 
 
