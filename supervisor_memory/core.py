@@ -359,6 +359,7 @@ class Memory:
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
             quotes = said is not False and self._quotes(scope)
             turn = Turn(text=asked, scope=scope, messages=seen, said=quotes, explain=explain)
+            self.experience.settle(scope)
             found = recall(turn, ports, self.recipe)
 
             tell = self._trail.telling("inject", found, ports=ports)

@@ -59,6 +59,7 @@ from supervisor_memory.understand.lessons import (
     last_name,
     learned,
     lessons_of,
+    passes_by,
     repeats,
     with_lesson,
     worded,
@@ -76,6 +77,10 @@ _MOST_FAILED: Final = 4
 _MOST_HEARD: Final = 4_096
 _WAIT_SECONDS: Final = 60.0
 """How long counts of what held wait to be written, so that a busy tool makes few versions."""
+_FAILED: Final = 1
+_REFUTED: Final = 2
+_HELD: Final = 3
+"""What a run proves about a lesson, once; of two proofs the greater counts. Refuted: the error names it."""
 _LONGEST_TASK: Final = 2_000
 _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
@@ -145,11 +150,11 @@ class _Told:
 
 @dataclass
 class _Counts:
-    """What is still to be written about the lessons of a guideline: lesson's key → held, failed, refuted."""
+    """What is still to be written about the lessons of a guideline: run, lesson's key → what it proved."""
 
     scope: Scope
     owner: str
-    of: dict[Any, list[int]] = field(default_factory=dict)
+    of: dict[tuple[Any, Any], int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,6 +207,7 @@ class Experience:
         self._told: OrderedDict[_Place, dict[str, tuple[_Told, ...]]] = OrderedDict()
         self._heard: OrderedDict[tuple[_Place, str, str, bool], None] = OrderedDict()
         self._counts: dict[tuple[str, str], _Counts] = {}
+        self._proved: OrderedDict[tuple[str, Any, Any], int] = OrderedDict()
         self._written_at: dict[tuple[str, str], float] = {}
 
     def of_reader(self, trail: Trail, curator: Curator) -> "Experience":
@@ -336,56 +342,93 @@ class Experience:
     # --- what held and what failed
 
     def _judge(self, place: _Place, call: Call, scope: Scope) -> None:
-        """Count the lessons that the agent was told of this tool, as the call bears them out or not."""
+        """Count the lessons that the agent was told of this tool, as the call bears them out or not.
+
+        A failure that passes by itself, as a time-out, says nothing about them.
+        """
+        if call.error is not None and passes_by(call.error):
+            return
         every = self._told.get(place, {}).get(call.tool, ())
         lessons = [lesson for told in every for lesson in told.lessons]
         for told in every:
             self._judge_one(told, lessons, call, scope)
 
     def _judge_one(self, told: _Told, every: Sequence[Lesson], call: Call, scope: Scope) -> None:
-        counts: dict[Any, list[int]] = {}
+        proved: dict[Any, int] = {}
         for lesson in told.lessons:
             if not is_followed(lesson, call):
                 continue
             if call.error is None:
-                counts[lesson.key] = [1, 0, 0]
+                proved[lesson.key] = _HELD
             elif is_refuted_by(lesson, call.error):
-                counts[lesson.key] = [0, 1, 1]
-            else:
-                counts[lesson.key] = [0, 1, 0] if not _fails_otherwise(every, call) else [0, 0, 0]
-        if not any(map(any, counts.values())):
-            return
-        key = told.record_id, scope.user_id
+                proved[lesson.key] = _REFUTED
+            elif not _fails_otherwise(every, call):
+                proved[lesson.key] = _FAILED
+        # Calls without a run are no one run's: each counts.
+        run = object() if scope.run_id is None else _place(scope)
+        key, news = (told.record_id, scope.user_id), set()
         with self._lock:
             waiting = self._counts.setdefault(key, _Counts(scope, told.owner))
-            for name, each in counts.items():
-                known = waiting.of.get(name, [0, 0, 0])
-                waiting.of[name] = [one + other for one, other in zip(known, each, strict=True)]
+            for name, proof in proved.items():
+                known = self._proved.get((told.record_id, run, name), 0)
+                if proof > max(known, waiting.of.get((run, name), 0)):
+                    waiting.of[run, name] = proof
+                    news.add(proof)
+            if not waiting.of:
+                self._counts.pop(key)
             now = self.services.clock()
-            is_due = now - self._written_at.get(key, -math.inf) >= _WAIT_SECONDS
+            is_due = _HELD in news and now - self._written_at.get(key, -math.inf) >= _WAIT_SECONDS
             if is_due:
                 self._written_at[key] = now
-        if call.error is not None:
-            self._write_counts(key)
+        if _REFUTED in news or (_FAILED in news and scope.run_id is None):
+            self._write_counts(key, running=scope.run_id)
         elif is_due:
-            self.services.bridge.background(lambda: self._write_counts(key))
+            self.services.bridge.background(lambda: self._write_counts(key, running=scope.run_id))
 
-    def _write_counts(self, key: tuple[str, str]) -> None:
+    def settle(self, scope: Scope) -> None:
+        """Write what failed in runs of the user that are over, as another begins."""
+        for key, waiting in list(self._counts.items()):
+            if key[1] == scope.user_id and not all(
+                _is_open(run, proof, scope.run_id) for (run, _), proof in list(waiting.of.items())
+            ):
+                self._write_counts(key, running=scope.run_id)
+
+    def _write_counts(self, key: tuple[str, str], *, running: str | None = None) -> None:
+        """Write the counts of a guideline that wait.
+
+        Args:
+            running: A run that goes on: what failed in it may still work in the end, and waits.
+        """
         with self._lock:
             waiting = self._counts.pop(key, None)
-        if waiting is None:
+            if waiting is None:
+                return
+            rest = {each: proof for each, proof in waiting.of.items() if _is_open(each[0], proof, running)}
+            if rest:
+                self._counts[key] = replace(waiting, of=rest)
+            counts: dict[Any, list[int]] = {}
+            for (run, name), proof in waiting.of.items():
+                if (run, name) in rest:
+                    continue
+                before = self._proved.pop((key[0], run, name), 0)
+                self._proved[key[0], run, name] = proof
+                mine = counts.setdefault(name, [0, 0, 0])
+                mine[0] += proof == _HELD
+                mine[1] += (proof != _HELD) - (before in (_FAILED, _REFUTED))
+                mine[2] += proof == _REFUTED
+            _bound(self._proved, _MOST_HEARD)
+        if not counts:
             return
-
         (record_id, _), owner, scope = key, waiting.owner, waiting.scope
 
         def counted(lesson: Lesson, *, by_user: bool = True) -> Lesson:
-            held, failed, refuted = waiting.of.get(lesson.key, (0, 0, 0))
+            held, failed, refuted = counts.get(lesson.key, (0, 0, 0))
             at = self.services.clock() if held else lesson.at
             # Its words were in the error: one such call outweighs those that held before. For a team it is
             # one call of one user.
             if refuted and by_user:
                 failed += lesson.held + held
-            return replace(lesson, held=lesson.held + held, failed=lesson.failed + failed, at=at)
+            return replace(lesson, held=lesson.held + held, failed=max(0, lesson.failed + failed), at=at)
 
         def write() -> None:
             if owner == scope.user_id:
@@ -417,6 +460,10 @@ class Experience:
                     held.pop(key)  # type: ignore[arg-type]  # of three mappings, each with keys of its own
             for waiting in [each for each in self._counts if each[1] == user_id]:
                 self._counts.pop(waiting)
+            for proved in [
+                each for each in self._proved if isinstance(each[1], tuple) and each[1][0] == user_id
+            ]:
+                self._proved.pop(proved)
 
     def _recounted(
         self,
@@ -910,6 +957,11 @@ def _user_of(key: Any) -> str:
 def _bound(held: OrderedDict[Any, Any], most: int) -> None:
     while len(held) > most:
         held.popitem(last=False)
+
+
+def _is_open(run: Any, proof: int, running: str | None) -> bool:
+    """Whether what failed in a run may still work in it."""
+    return proof == _FAILED and isinstance(run, tuple) and running is not None and run[3] == running
 
 
 def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:

@@ -68,6 +68,67 @@ def test_a_run_rated_badly_takes_what_was_learned_in_it_along(memory: Supervisor
     assert [each.id for each in guidelines(memory)] == [record.id]
 
 
+FOLLOWED = {"sql": "SELECT a_b FROM t"}
+
+
+def counted(memory: SupervisorMemory) -> list[tuple[int, int]]:
+    memory.flush()
+    return [(each.held, each.failed) for told in memory.experience.guidelines() for each in told.lessons]
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        "ReadTimeout: timed out",
+        "ConnectionError: connection refused",
+        "429: rate limit exceeded",
+        "database is locked",
+        "HTTP 503: service unavailable for column a_b",
+        "超时",
+        "连接失败，请稍后再试",
+    ],
+)
+def test_an_error_that_passes_by_itself_says_nothing_about_a_lesson(
+    memory: SupervisorMemory, error: str
+) -> None:
+    teach(memory)
+    told = Scope("ada", "analyst", "s2", "run-2")
+    memory.recall("Select something.", told)
+    for number in range(4):
+        memory.experience.heard("run_sql", FOLLOWED, told, error=error, call_id=f"c{number}")
+    assert counted(memory) == [(0, 0)]
+
+
+def test_a_run_proves_a_lesson_once_and_what_works_in_the_end_held(memory: SupervisorMemory) -> None:
+    teach(memory)
+    told = Scope("ada", "analyst", "s2", "run-2")
+    memory.recall("Select something.", told)
+    for _ in range(3):
+        memory.experience.heard("run_sql", FOLLOWED, told, error="exit status 1")
+        assert "a_b" in memory.recall("Select something.", told).text, "the run is not over"
+    for _ in range(3):
+        memory.experience.heard("run_sql", FOLLOWED, told)
+    memory.experience.heard("run_sql", FOLLOWED, told, error="exit status 1")
+    assert counted(memory) == [(1, 0)]
+
+
+def test_what_fails_to_the_end_of_a_run_has_failed_once_when_the_next_begins(
+    memory: SupervisorMemory,
+) -> None:
+    teach(memory)
+    for run in ("run-2", "run-3"):
+        told = Scope("ada", "analyst", run, run)
+        assert "a_b" in memory.recall("Select something.", told).text
+        memory.experience.heard("run_sql", FOLLOWED, told)
+    assert counted(memory) == [(2, 0)]
+    for run, is_told in (("run-4", True), ("run-5", True), ("run-6", True), ("run-7", False)):
+        told = Scope("ada", "analyst", run, run)
+        assert ("a_b" in memory.recall("Select something.", told).text) == is_told
+        for _ in range(4):
+            memory.experience.heard("run_sql", FOLLOWED, told, error="exit status 1")
+    assert counted(memory) == []
+
+
 def test_two_threads_that_teach_the_first_lesson_of_a_tool_lose_none(
     memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
