@@ -10,6 +10,7 @@ from supervisor_memory.model.records import (
     AuditEvent,
     Candidate,
     Event,
+    Filter,
     Record,
     Scope,
     WriteResult,
@@ -21,6 +22,7 @@ from supervisor_memory.stages.insert.revise import in_a_persons_words, is_for_pe
 from supervisor_memory.stages.post_retrieval.unsaid import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
+from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of, with_lesson, worded
 
 Insert = tuple[Inserting, ...]
 
@@ -230,17 +232,35 @@ def _decided(
     which is kept is the one that the reviewer saw."""
     from supervisor_memory.stores.amended import Amended  # with it comes numpy
 
-    source = record.source
+    source, said_at = record.source, record.created_at
     backend = Amended(ports.services.backend, commit)
     view = replace(ports, services=replace(ports.services, backend=backend, complete=None)).deciding()
+    if record.attribute == GUIDELINE and content is None:  # what was learned since stays
+        record, said_at = _with_what_is_known(record, view), ports.now
     said = Remembering(
         Scope(record.user_id, source.agent_id, source.session_id, source.run_id, record.task),
         candidates=(_candidate(record, content, view),),
         family=record.family,
-        created_at=record.created_at,
+        created_at=said_at,
         is_reviewed=True,
     )
     return run(insert, said, view).results[0]
+
+
+def _with_what_is_known(record: Record, view: Deciding) -> Record:
+    """A proposed guideline with its new lesson, which is its first, among those that the tool has by now."""
+    where = replace(Filter.beside(record), subject=record.subject, attribute=GUIDELINE)
+    now = next(iter(view.list(where, limit=1)), None)
+    proposed = lessons_of(record.metadata)[:1]
+    if not proposed:
+        return record
+    lessons = with_lesson(() if now is None else lessons_of(now.metadata), proposed[0])
+    tongue = str(record.metadata.get("language", "en"))
+    told = worded(record.subject or "", lessons, count=view.count_tokens, tongue=tongue)
+    asks: dict[str, Any] = {"why": list(reasons(record))}
+    asks |= {} if now is None else {"event": "UPDATE", "target": now.id}
+    metadata = {**record.metadata, LESSONS: [each.to_dict() for each in lessons], REVIEW: asks}
+    return replace(record, content=told.text or record.content, metadata=metadata)
 
 
 _ASKED: Final = ("strategy", "event", "target")
