@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from supervisor_memory.audit.log import AuditLog
-from supervisor_memory.errors import InvalidContent, RecordNotFound
+from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.model.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
@@ -159,7 +159,17 @@ def restore(
         versions = ports.store(ports.services.backend.versions, now.id)
         back = set_back(now, status_before(versions), ports.now)
         told = event("restore", now, actor=actor, reason=f"was-{now.status}")
-        done = ports.deciding().commit(Commit((Change(back, expects=now.version),), (told,)))
+        try:
+            done = ports.deciding().commit(Commit((Change(back, expects=now.version),), (told,)))
+        except Conflict as conflict:
+            if conflict.facts.get("what") not in ("attribute", "content_hash"):
+                raise
+            other = str(conflict.facts["record_id"])
+            raise Conflict(
+                f"record {now.id} cannot come back, since record {other} has taken its place: keep that one, "
+                f"or delete it first, `memory.review.delete({other!r}, reviewer=…)`, then restore this one",
+                **conflict.facts,
+            ) from conflict
         status: WriteStatus = "pending" if back.status == "pending" else "updated"
         return WriteResult(now.id, status, done.saved, "restored", now.version + 1, done.applied)
 

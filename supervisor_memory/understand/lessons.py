@@ -125,12 +125,13 @@ class Edit:
 
     @property
     def key(self) -> tuple[str, str | None, str | None]:
-        """The same for edits that teach the same: of values in another form, their forms."""
+        """The same for edits that teach the same, in any case of letters: of values in another form, their
+        forms."""
         both = (self.before, self.after)
         forms = [_form(each) for each in both if each is not None and _is_literal(each)]
         if len(set(forms)) == len(both):
             return self.argument, forms[0], forms[1]
-        return self.argument, _squeezed(self.before), _squeezed(self.after)
+        return self.argument, _folded(self.before), _folded(self.after)
 
 
 @dataclass(frozen=True, slots=True)
@@ -375,6 +376,10 @@ def _squeezed(text: str | None) -> str | None:
     return None if text is None else _SPACES.sub(" ", text).strip()
 
 
+def _folded(text: str | None) -> str | None:
+    return None if text is None else _SPACES.sub(" ", text).strip().casefold()
+
+
 def _shown(value: object) -> str | None:
     if value is None or isinstance(value, str):
         return value if value is None else value[:_LONGEST_ARGUMENT]
@@ -607,6 +612,25 @@ def _is_contradicted(old: Lesson, new: Lesson) -> bool:
             if mine.after is not None and yours.before is not None and _holds(yours.before, mine.after):
                 return True
     return False
+
+
+def says_also(lesson: Lesson, other: Lesson) -> bool:
+    """Whether a lesson says what another does, alone or as a part of what it says."""
+    return (
+        lesson.key == other.key
+        or bool(other.edits)
+        and all(
+            any(
+                mine.argument == each.argument
+                and (mine.before is None) == (each.before is None)
+                and (mine.after is None) == (each.after is None)
+                and _holds(mine.before or "", each.before or "") == (each.before is not None)
+                and _holds(mine.after or "", each.after or "") == (each.after is not None)
+                for mine in lesson.edits
+            )
+            for each in other.edits
+        )
+    )
 
 
 def is_followed(lesson: Lesson, call: Call) -> bool:

@@ -61,6 +61,7 @@ from supervisor_memory.understand.lessons import (
     lessons_of,
     passes_by,
     repeats,
+    says_also,
     with_lesson,
     worded,
 )
@@ -970,10 +971,12 @@ def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:
 
 
 def _set_aside(record: Record, lesson: Lesson) -> bool:
-    """Whether a person has withdrawn, rejected or corrected this lesson."""
+    """Whether a person has withdrawn, rejected or corrected this lesson, or one that it says as well."""
     if record.status == "stale":
         return False
     found = lessons_of(record.metadata, CORRECTED)
     if record.status in ("deleted", "quarantined"):
-        found = (*found, *lessons_of(record.metadata))
-    return any(each.key == lesson.key for each in found)
+        # Of a rejected proposal the first is what was proposed; the others were known.
+        lessons = lessons_of(record.metadata)
+        found = (*found, *(lessons[:1] if REVIEW in record.metadata else lessons))
+    return any(says_also(lesson, each) for each in found)

@@ -17,6 +17,7 @@ from supervisor_memory import (
     Settings,
     SupervisorMemory,
 )
+from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.understand.lessons import worded
@@ -248,6 +249,32 @@ def test_a_lesson_about_recipients_waits_and_counts_once_a_person_approves(
     (record,) = guidelines(memory)
     assert "`bob.b`" in memory.recall("Mail bob.", Scope("ada", "analyst", "s2", "run-2")).text
     assert record.subject == "mail"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "right"),
+    [("delay", "arr_delay"), ("Delay", "ARR_DELAY"), ("MAX(delay)", "MAX(arr_delay, 0)")],
+)
+def test_a_withdrawn_lesson_comes_back_in_no_other_letters_and_in_no_larger_span(
+    memory: SupervisorMemory, wrong: str, right: str
+) -> None:
+    def teaches(before: str, after: str, run: str) -> Any:
+        scope = Scope("ada", "analyst", run, run)
+        memory.experience.heard(
+            "run_sql", {"sql": f"SELECT {before} FROM t"}, scope, error=f"unknown {before}"
+        )
+        return memory.experience.heard("run_sql", {"sql": f"SELECT {after} FROM t"}, scope)
+
+    first = teaches("delay", "arr_delay", "run-1")
+    memory.experience.withdraw(first.id, reviewer="eve@example.com")
+    assert teaches(wrong, right, "run-2").reason == "withdrawn-before"
+    other = teaches("origin", "dep_city", "run-3")
+    assert other.status == "added"
+    with pytest.raises(Conflict, match=f"delete it first, .*{other.id}"):
+        memory.review.restore(first.id, reviewer="eve@example.com")
+    memory.review.delete(other.id, reviewer="eve@example.com")
+    memory.review.restore(first.id, reviewer="eve@example.com")
+    assert [each.id for each in guidelines(memory)] == [first.id]
 
 
 @pytest.mark.parametrize("is_known", [True, False])
