@@ -616,9 +616,8 @@ def _is_contradicted(old: Lesson, new: Lesson) -> bool:
 
 def says_also(lesson: Lesson, other: Lesson) -> bool:
     """Whether a lesson says what another does, alone or as a part of what it says."""
-    return (
-        lesson.key == other.key
-        or bool(other.edits)
+    return lesson.key == other.key or (
+        bool(other.edits)
         and all(
             any(
                 mine.argument == each.argument

@@ -282,23 +282,23 @@ def test_a_lesson_is_approved_beside_what_was_learned_since(*, is_known: bool) -
     clock = FixedClock()
     memory = SupervisorMemory(Settings(embedding_model="none"), clock=clock)
 
-    def fails_then_works(name: str, wrong: str, right: str, run: str) -> None:
-        scope = Scope("ada", "analyst", run, run)
-        memory.experience.heard("mail", {name: wrong, "k": 1}, scope, error=f"invalid {name} {wrong}")
-        memory.experience.heard("mail", {name: right, "k": 1}, scope)
+    def teaches(column: str, run: str) -> None:
+        teach(memory, Scope("ada", "analyst", run, run), "mail", column)
         clock.forward(days=1)
 
     if is_known:
-        fails_then_works("fmt", "a1", "b_1", "run-1")
-    fails_then_works("to", "bob", "eve", "run-2")
-    fails_then_works("enc", "q1", "r_1", "run-3")
+        teaches("delay", "run-1")
+    scope = Scope("ada", "analyst", "run-2", "run-2")
+    memory.experience.heard("mail", {"to": "bob", "k": 1}, scope, error="invalid to: bob")
+    memory.experience.heard("mail", {"to": "eve", "k": 1}, scope)
+    teaches("origin", "run-3")
     [waits] = memory.review.pending()
     assert "`to`: `eve`, not `bob`" in waits.text
-    assert "`enc`: `r_1`, not `q1`" in waits.text
+    assert "`origin_b`, not `origin`" in waits.text
     memory.review.approve(waits.id, reviewer="eve@example.com")
     [guideline] = memory.experience.guidelines(user_id="ada")
-    expected = {"to", "enc", *(["fmt"] if is_known else [])}
-    assert {each.edits[0].argument for each in guideline.lessons} == expected
+    expected = {"eve", "origin_b", *(["delay_b"] if is_known else [])}
+    assert {each.edits[0].after for each in guideline.lessons} == expected
     assert all(f"`{name}`" in guideline.record.content for name in expected)
     assert memory.review.pending() == []
 
