@@ -248,7 +248,7 @@ def _decided(
 
 
 def _with_what_is_known(record: Record, view: Deciding) -> Record:
-    """A proposed guideline with its new lesson, which is its first, among those that the tool has by now."""
+    """Join the new lesson of a proposed guideline, its first, with the lessons that the tool has now."""
     where = replace(Filter.beside(record), subject=record.subject, attribute=GUIDELINE)
     now = next(iter(view.list(where, limit=1)), None)
     proposed = lessons_of(record.metadata)[:1]

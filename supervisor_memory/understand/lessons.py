@@ -615,7 +615,7 @@ def _is_contradicted(old: Lesson, new: Lesson) -> bool:
 
 
 def says_also(lesson: Lesson, other: Lesson) -> bool:
-    """Whether a lesson says what another does, alone or as a part of what it says."""
+    """Whether a lesson contains every edit of another lesson."""
     return lesson.key == other.key or (
         bool(other.edits)
         and all(

@@ -81,7 +81,7 @@ _WAIT_SECONDS: Final = 60.0
 _FAILED: Final = 1
 _REFUTED: Final = 2
 _HELD: Final = 3
-"""What a run proves about a lesson, once; of two proofs the greater counts. Refuted: the error names it."""
+"""Verdicts of a run about a lesson. The highest verdict of a run counts."""
 _LONGEST_TASK: Final = 2_000
 _MOST_GUIDELINES: Final = 1_000
 _MOST_NOTES: Final = 200
@@ -151,7 +151,7 @@ class _Told:
 
 @dataclass
 class _Counts:
-    """What is still to be written about the lessons of a guideline: run, lesson's key → what it proved."""
+    """Verdicts about the lessons of a guideline that are not written yet, by run and lesson."""
 
     scope: Scope
     owner: str
@@ -387,7 +387,7 @@ class Experience:
             self.services.bridge.background(lambda: self._write_counts(key, running=scope.run_id))
 
     def settle(self, scope: Scope) -> None:
-        """Write what failed in runs of the user that are over, as another begins."""
+        """Write the failures of the user's finished runs. Called when another run begins."""
         for key, waiting in list(self._counts.items()):
             if key[1] == scope.user_id and not all(
                 _is_open(run, proof, scope.run_id) for (run, _), proof in list(waiting.of.items())
@@ -503,7 +503,7 @@ class Experience:
         return again_when_late(once)
 
     def _refuting(self, shared: Record, lesson: Lesson, view: Deciding) -> int:
-        """For how many users a team's lesson failed more often than it held, or was rated so."""
+        """Count the users for whom a team's lesson is refuted."""
         where = Filter(
             kinds=("experience",), subject=shared.subject, attribute=GUIDELINE, statuses=("stale",)
         )
@@ -905,7 +905,7 @@ class Experience:
 
 @dataclass(frozen=True, slots=True)
 class _Recounted:
-    """A guideline's lessons with other counts, and the metadata that changes beside them."""
+    """The recounted lessons of a guideline and its changed metadata."""
 
     lessons: tuple[Lesson, ...]
     beside: Mapping[str, Any] = field(default_factory=dict)
@@ -961,7 +961,7 @@ def _bound(held: OrderedDict[Any, Any], most: int) -> None:
 
 
 def _is_open(run: Any, proof: int, running: str | None) -> bool:
-    """Whether what failed in a run may still work in it."""
+    """Whether a failure may still turn into a success, because its run goes on."""
     return proof == _FAILED and isinstance(run, tuple) and running is not None and run[3] == running
 
 
@@ -971,7 +971,7 @@ def _fails_otherwise(lessons: Sequence[Lesson], call: Call) -> bool:
 
 
 def _set_aside(record: Record, lesson: Lesson) -> bool:
-    """Whether a person has withdrawn, rejected or corrected this lesson, or one that it says as well."""
+    """Whether a person has withdrawn, rejected or corrected this lesson or a part of it."""
     if record.status == "stale":
         return False
     found = lessons_of(record.metadata, CORRECTED)

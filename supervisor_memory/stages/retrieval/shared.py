@@ -21,13 +21,13 @@ def owner_of(settings: Settings) -> str | None:
 
 
 def tally_of(record: Record) -> str | None:
-    """Whose guideline a record counts for its user; None: it is no such record."""
+    """The owner of the guideline that a tally counts; None: the record is no tally."""
     told = record.metadata.get(TALLY)
     return told if record.status == "stale" and isinstance(told, str) else None
 
 
 def refuted_in(tally: Record) -> frozenset[object]:
-    """The keys of the lessons that failed more often than they held for the user, or were rated so."""
+    """The keys of the lessons that a tally refutes."""
     return frozenset(each.key for each in lessons_of(tally.metadata) if each.is_refuted)
 
 
