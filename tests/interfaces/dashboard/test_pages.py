@@ -979,13 +979,15 @@ def test_a_guideline_is_shown_with_its_evidence_and_withdrawn_by_a_person(
     memory: SupervisorMemory, visitor: Visitor
 ) -> None:
     analyst = Scope("ada", "analyst", "s1", "run-7")
-    memory.experience.heard("run_sql", {"sql": "SELECT a FROM t"}, analyst, error="no such column: a")
+    memory.experience.heard("run_sql", {"sql": "SELECT delay FROM t"}, analyst, error="no such column: delay")
     done = memory.experience.heard("run_sql", {"sql": "SELECT <b>x</b> FROM t"}, analyst)
     assert done is not None
-    memory.recall("Select a.", Scope("ada", "analyst", "s2", "run-8"))
+    assert done.status == "pending"
+    memory.review.approve(done.id, reviewer=REVIEWER)
+    memory.recall("Select delay.", Scope("ada", "analyst", "s2", "run-8"))
     memory.rate("run-8", 1.0, user_id="ada")
     page = visitor.get("/dashboard/experience", user="ada").text
-    assert all(told in page for told in ("run_sql", "no such column: a", "run-7", "told 1 time", "Withdraw"))
+    assert all(told in page for told in ("run_sql", "column: delay", "run-7", "told 1 time", "Withdraw"))
     assert 'data-label="Good runs">1<' in page
     assert "<b>x</b>" not in page
     answer = visitor.post(f"/dashboard/experience/{done.id}/withdraw", user="ada")
