@@ -77,12 +77,14 @@ _WORD: Final = re.compile(rf"[{CJK}]+|[^\W{CJK}]++(?:[.\-][^\W{CJK}]++)*+")
 _NAME: Final = re.compile(rf"[\w.\-]{{1,{_LONGEST_NAME}}}")
 _PLACE: Final = re.compile(r"\[\d+\]")
 """The place of a value in a list."""
-_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)*", re.ASCII)
+_IDENTIFIER: Final = re.compile(r"[A-Za-z_]\w*+(?:\.[A-Za-z_]\w*+)*+", re.ASCII)
 _TOKENLIKE: Final = re.compile(r"[\w.\-]{1,40}", re.ASCII)
 _NUMBER: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,15})(?:\.\d{1,15})?", re.ASCII)
+_YEAR_MONTH, _MONTH_DAY = "年月", "月日"
 _DATE: Final = re.compile(
     r"(?P<before>[A-Za-z_]{1,12}=)?"
-    r"(?P<date>[A-Za-z]{3,9} \d{4}|\d{8}|\d{1,4}(?:[-/. 年月]\d{1,4}){1,2}[月日]?)"
+    r"(?P<date>[A-Za-z]{3,9} \d{4}|\d{8}|"
+    rf"\d{{1,4}}(?:[-/. {_YEAR_MONTH}]\d{{1,4}}){{1,2}}[{_MONTH_DAY}]?)"
     r"(?:T00:00(?::00)?Z?)?",
     re.ASCII,
 )
@@ -464,7 +466,16 @@ def _is_safe(edit: Edit, before: Call, after: Call, said: str) -> bool:
         return False
     if edit.before is not None and _is_same(edit.before, edit.after, said):
         return _is_named(edit, said) or _MASK.search(said) is not None or bool(_WORDS["of_form"].search(said))
-    return _is_quantity(edit, said)
+    return _is_quantity(edit, said) or _is_name_of_data(edit, said)
+
+
+def _is_name_of_data(edit: Edit, said: str) -> bool:
+    """Whether a table, a column or the like takes the place of one that an error names."""
+    names = [each for each in (edit.before, edit.after) if each and _IDENTIFIER.fullmatch(each)]
+    if len(names) != 2 or any(map(_is_credential, names)):  # noqa: PLR2004  # both of them
+        return False
+    is_of_data = not _WORDS.words("of_data").isdisjoint(_parts(last_name(edit.argument))[-1:])
+    return is_of_data and _stands_in(said.casefold(), names[0].casefold())
 
 
 def _is_same(one: str, other: str, said: str) -> bool:

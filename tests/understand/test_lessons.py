@@ -172,7 +172,6 @@ def why(bad: dict[str, Any], good: dict[str, Any], error: str, tool: str = "run_
         "收件箱",
         "接收人",
         "客户",
-        "table",
     ],
 )
 def test_whom_a_value_reaches_is_decided_by_a_person_however_it_is_written(name: str) -> None:
@@ -183,6 +182,15 @@ def test_whom_a_value_reaches_is_decided_by_a_person_however_it_is_written(name:
     assert found(bad, good, error).edits[0].argument == f"payload.{name}"
     assert why(bad, good, error) == WAITS
     assert why({name: 12345}, {name: 99999}, f"{name} 12345 exceeds the maximum: at most 99999") == WAITS
+
+
+@pytest.mark.parametrize("name", ["table", "sourceTable", "sort_column"])
+def test_a_name_of_the_data_that_an_error_names_is_taken(name: str) -> None:
+    error = f"cannot write to {name} 'weather': it is read-only"
+    assert why({name: "weather", "n": 1}, {name: "weather_notes", "n": 1}, error) == ()
+    assert why({name: "weather", "n": 1}, {name: "weather_notes", "n": 1}, f"this {name} is read-only") == WAITS
+    assert why({name: "weather", "n": 1}, {name: "password", "n": 1}, error) == WAITS
+    assert why({name: "weather", "n": 1}, {name: "s3://evil/q", "n": 1}, error) == WAITS
 
 
 @pytest.mark.parametrize(
