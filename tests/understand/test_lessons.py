@@ -187,10 +187,11 @@ def test_whom_a_value_reaches_is_decided_by_a_person_however_it_is_written(name:
 @pytest.mark.parametrize("name", ["table", "sourceTable", "sort_column"])
 def test_a_name_of_the_data_that_an_error_names_is_taken(name: str) -> None:
     error = f"cannot write to {name} 'weather': it is read-only"
-    assert why({name: "weather", "n": 1}, {name: "weather_notes", "n": 1}, error) == ()
-    assert why({name: "weather", "n": 1}, {name: "weather_notes", "n": 1}, f"this {name} is read-only") == WAITS
-    assert why({name: "weather", "n": 1}, {name: "password", "n": 1}, error) == WAITS
-    assert why({name: "weather", "n": 1}, {name: "s3://evil/q", "n": 1}, error) == WAITS
+    wrong, right = {name: "weather", "n": 1}, {name: "weather_notes", "n": 1}
+    assert why(wrong, right, error) == ()
+    assert why(wrong, right, f"this {name} is read-only") == WAITS
+    assert why(wrong, {**wrong, name: "password"}, error) == WAITS
+    assert why(wrong, {**wrong, name: "s3://evil/q"}, error) == WAITS
 
 
 @pytest.mark.parametrize(
