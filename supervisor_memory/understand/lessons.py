@@ -471,8 +471,8 @@ def _is_safe(edit: Edit, before: Call, after: Call, said: str) -> bool:
 
 def _is_name_of_data(edit: Edit, said: str) -> bool:
     """Whether a table, a column or the like takes the place of one that an error names."""
-    names = [each for each in (edit.before, edit.after) if each and _IDENTIFIER.fullmatch(each)]
-    if len(names) != 2 or any(map(_is_credential, names)):  # noqa: PLR2004  # both of them
+    names = (edit.before or "", edit.after or "")
+    if not all(map(_IDENTIFIER.fullmatch, names)) or any(map(_is_credential, names)):
         return False
     is_of_data = not _WORDS.words("of_data").isdisjoint(_parts(last_name(edit.argument))[-1:])
     return is_of_data and _stands_in(said.casefold(), names[0].casefold())

@@ -663,7 +663,8 @@ class Experience:
         asks: dict[str, Any] = {"why": list(why)}
         if old is not None:
             asks |= {"event": "UPDATE", "target": old.id}
-        waits = replace(new, status="pending", metadata={**new.metadata, REVIEW: asks})
+        corrected = {} if old is None else {k: v for k, v in old.metadata.items() if k == CORRECTED}
+        waits = replace(new, status="pending", metadata={**corrected, **new.metadata, REVIEW: asks})
         reason = ";".join(why)
         if known_to_reviewers(waits, view) is not None:
             return None

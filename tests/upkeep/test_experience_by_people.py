@@ -93,6 +93,19 @@ def test_an_edit_of_a_change_that_waits_takes_the_place_of_the_lessons_there_are
     assert WRONG not in note(memory)
 
 
+def test_what_was_corrected_once_stays_so_when_a_later_change_is_edited(memory: SupervisorMemory) -> None:
+    def without_a_limit() -> Any:
+        memory.experience.heard("mail", {"n": 1, "k": "x"}, ANALYST, error="missing argument limit")
+        return memory.experience.heard("mail", {"n": 1, "k": "x", "limit": 5}, ANALYST)
+
+    without_a_limit()
+    (old,) = guidelines(memory)
+    memory.review.change(old.id, content="mail: say how many.", reviewer=EVE)
+    waiting = mailed(memory)
+    memory.review.edit(waiting.id, "mail: ask before you write to anybody.", reviewer=EVE)
+    assert without_a_limit().reason == "withdrawn-before"
+
+
 def test_a_persons_words_come_before_what_the_team_shares_of_it(memory: SupervisorMemory) -> None:
     teach(memory)
     (old,) = guidelines(memory)
