@@ -3,8 +3,14 @@
 Nothing here may start a thread, as onnxruntime does, or make an id: each program begins with what is here.
 """
 
+import gc
 from importlib import import_module
 
+from supervisor_memory.compare.evidence import apart, beside, is_settled, why_instead
+from supervisor_memory.compare.reading import read
+from supervisor_memory.model.records import Source
+from supervisor_memory.stages.pre_insert.extract import describe, taken_back
+from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.understand.statements import read_statements
 
 for name in (
@@ -24,3 +30,13 @@ for name in (
 ):
     import_module(name)
 read_statements("By default, use tables. GMV means sales. Which of them is late? The report is ready.")
+used: list[object] = []
+for text in ("I like tea.", "We meet on Monday.", "以后默认用表格。"):
+    told = taken_back(text, source=Source("user")) or describe(text, kind=None, source=Source("user"))
+    reading = read(told.content)
+    used += reading.states, reading.dropped, reading.announces
+for rival in ("I like green tea.", "We meet on Tuesday."):
+    pair = beside(read("I like tea."), read(rival))
+    used += apart(pair), why_instead(pair), is_settled(pair)
+used.append(route("What did I order last week?"))
+gc.freeze()  # else each collection in a program walks all of this, and copies its pages

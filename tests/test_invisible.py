@@ -31,7 +31,9 @@ DEFAULT_IGNORABLE = [
 BLANKS = [0x2800, 0xFFF9, 0xFFFA, 0xFFFB, 0x2028, 0x2029]
 """Not ignorable, and not seen either: the empty pattern of Braille, annotations, separators of lines."""
 FORMATS = [
-    code for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf" and not 0x600 <= code <= 0x8E2
+    code
+    for code in (*range(0x600), *range(0x8E3, 0x20000), *range(0xE0000, 0xE1000))
+    if unicodedata.category(chr(code)) == "Cf"
 ]
 """Format characters, but for the signs above Arabic numbers, which are seen."""
 UNSEEN = [chr(code) for code in sorted({*DEFAULT_IGNORABLE, *BLANKS, *FORMATS})]

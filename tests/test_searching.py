@@ -224,7 +224,7 @@ LONG = {
     "words": "tea is hot " * (MEGABYTE // 11),
     "one run of Chinese": "绿茶很好喝" * (MEGABYTE // 5),
     "one character": "茶" * MEGABYTE,
-    "many characters": "".join(chr(0x4E00 + n % 20_000) for n in range(MEGABYTE)),
+    "many characters": "".join(map(chr, range(0x4E00, 0x4E00 + 20_000))) * (MEGABYTE // 20_000),
     "quotes": '"' * MEGABYTE,
     "surrogates": "\ud800" * MEGABYTE,
     "spaces, then words": " " * (MEGABYTE - 3) + "tea",

@@ -8,10 +8,7 @@ from typing import Any
 import pytest
 from langchain.agents import create_agent
 from langchain.agents.middleware import AgentMiddleware
-from langchain_anthropic import ChatAnthropic
-from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.tools import BaseTool, StructuredTool, tool
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START
@@ -40,6 +37,7 @@ from tests.host.graphs import (
     seed,
     texts,
 )
+from tests.hosts_in_the_wild.few_shot import offline
 
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 PLACED = pytest.mark.parametrize("placement", ["system", "last_user"])
@@ -219,19 +217,6 @@ def test_an_agent_needs_a_name_that_can_be_one(memory: SupervisorMemory) -> None
         memory.middleware(agent_id="two\nlines")
 
 
-class Claude(ChatAnthropic):
-    """Says ok, and keeps what would have been sent to Anthropic."""
-
-    def _generate(
-        self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
-    ) -> ChatResult:
-        SENT.append(self._get_request_payload(messages, stop=stop, **options))
-        return ChatResult(generations=[ChatGeneration(message=AIMessage("ok"))])
-
-
-SENT: list[dict[str, Any]] = []
-
-
 @pytest.mark.parametrize(
     ("placement", "order", "cached"),
     [
@@ -242,17 +227,17 @@ SENT: list[dict[str, Any]] = []
     ],
 )
 def test_behind_the_caching_middleware_the_prompt_stays_cached(
-    memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch, placement: Any, order: str, cached: list[bool]
+    memory: SupervisorMemory, placement: Any, order: str, cached: list[bool]
 ) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-    SENT.clear()
+    from langchain_anthropic.middleware import AnthropicPromptCachingMiddleware
+
     middleware: list[Any] = [AnthropicPromptCachingMiddleware(), memory.middleware(placement=placement)]
     if order == "memory first":
         middleware.reverse()
-    claude = Claude(model_name="claude-sonnet-4-5", timeout=None, stop=None)
+    claude = offline("anthropic")(model_name="claude-sonnet-4-5", api_key="none", script=["ok"])
     graph: Any = create_agent(claude, [], system_prompt="base", middleware=middleware)
     graph.invoke(asking(), config(user_id="ada"))
-    payload = SENT[0]
+    payload = claude.payloads[0]
     assert ["cache_control" in block for block in payload["system"]] == cached
     asked: Any = payload["messages"][-1]["content"]
     if placement == "last_user":

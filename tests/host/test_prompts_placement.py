@@ -26,7 +26,7 @@ from tests.host.prompted import (
     row,
     talk,
 )
-from tests.hosts_in_the_wild.few_shot import OfflineOpenAI
+from tests.hosts_in_the_wild.few_shot import offline
 
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."
 CONTINUED = "a continued call of the Responses API is not known, and no own prompt is told anything"
@@ -406,9 +406,9 @@ async def test_a_call_that_goes_on_from_a_response_tells_the_note_in_the_users_m
 
 
 async def test_a_model_that_goes_on_from_its_responses_sends_the_note(memory: SupervisorMemory) -> None:
-    boss = OfflineOpenAI(
+    boss = offline("openai")(
         model="gpt-5",
-        api_key="none",  # type: ignore[arg-type]
+        api_key="none",
         use_previous_response_id=True,
         disable_streaming=True,
         script=["one", "two"],
@@ -429,9 +429,9 @@ async def test_a_model_that_goes_on_from_its_responses_sends_the_note(memory: Su
 
 
 async def test_the_first_call_of_such_a_model_holds_it_as_any_other(memory: SupervisorMemory) -> None:
-    boss = OfflineOpenAI(
+    boss = offline("openai")(
         model="gpt-5",
-        api_key="none",  # type: ignore[arg-type]
+        api_key="none",
         use_previous_response_id=True,
         disable_streaming=True,
         script=["one"],

@@ -1,14 +1,13 @@
 """Examples in front of the messages, sent through the message converters of three providers, offline."""
 
+import functools
 from collections.abc import Callable, Sequence
+from importlib import import_module
 from typing import Any
 
-from langchain_anthropic import ChatAnthropic
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
-from langchain_google_genai import ChatGoogleGenerativeAI
-from langchain_openai import ChatOpenAI
 from langgraph.graph import END, START, MessagesState
 from pydantic import Field
 
@@ -25,56 +24,44 @@ EXAMPLES = ChatPromptTemplate(
 )
 
 
-class _Offline:
-    """A provider's model that makes its request and sends it to nobody."""
-
-    calls: list[list[BaseMessage]]
-    payloads: list[Any]
-    script: list[str]
-
-    def _request(self, messages: list[BaseMessage]) -> Any:
-        raise NotImplementedError
-
-    def _generate(self, messages: list[BaseMessage], *_args: Any, **_options: Any) -> ChatResult:
-        self.calls.append(list(messages))
-        self.payloads.append(self._request(messages))
-        said = AIMessage(self.script.pop(0), id=f"said-{len(self.calls)}")
-        return ChatResult(generations=[ChatGeneration(message=said)])
-
-    async def _agenerate(self, messages: list[BaseMessage], *_args: Any, **_options: Any) -> ChatResult:
-        return self._generate(messages)
+PROVIDERS = {
+    "anthropic": ("langchain_anthropic", "ChatAnthropic", "_get_request_payload"),
+    "google": ("langchain_google_genai", "ChatGoogleGenerativeAI", "_prepare_request"),
+    "openai": ("langchain_openai", "ChatOpenAI", "_get_request_payload"),
+}
 
 
-class OfflineAnthropic(_Offline, ChatAnthropic):
-    calls: list[list[BaseMessage]] = Field(default_factory=list)
-    payloads: list[Any] = Field(default_factory=list)
-    script: list[str] = Field(default_factory=list)
+@functools.cache
+def offline(provider: str) -> Any:
+    """The class of a provider's model that makes its request and sends it to nobody.
 
-    def _request(self, messages: list[BaseMessage]) -> Any:
-        return self._get_request_payload(messages)
+    A provider's package is imported here and not above, since it takes half a second of all who collect.
+    """
+    module, name, request = PROVIDERS[provider]
+    chat: Any = getattr(import_module(module), name)
+
+    class Offline(chat):  # type: ignore[misc]  # a class that is known when it is made
+        calls: list[list[BaseMessage]] = Field(default_factory=list)
+        payloads: list[Any] = Field(default_factory=list)
+        script: list[str] = Field(default_factory=list)
+
+        def _generate(
+            self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
+        ) -> ChatResult:
+            self.calls.append(list(messages))
+            self.payloads.append(getattr(self, request)(messages, stop=stop, **options))
+            said = AIMessage(self.script.pop(0), id=f"said-{len(self.calls)}")
+            return ChatResult(generations=[ChatGeneration(message=said)])
+
+        async def _agenerate(self, *given: Any, **options: Any) -> ChatResult:
+            return self._generate(*given, **options)
+
+    return Offline
 
 
-class OfflineOpenAI(_Offline, ChatOpenAI):
-    calls: list[list[BaseMessage]] = Field(default_factory=list)
-    payloads: list[Any] = Field(default_factory=list)
-    script: list[str] = Field(default_factory=list)
-
-    def _request(self, messages: list[BaseMessage]) -> Any:
-        return self._get_request_payload(messages)
-
-
-class OfflineGoogle(_Offline, ChatGoogleGenerativeAI):
-    calls: list[list[BaseMessage]] = Field(default_factory=list)
-    payloads: list[Any] = Field(default_factory=list)
-    script: list[str] = Field(default_factory=list)
-
-    def _request(self, messages: list[BaseMessage]) -> Any:
-        return self._prepare_request(messages)
-
-
-def _offline(provider: Any, **options: Any) -> Callable[[Sequence[Any], str], Any]:
+def _offline(provider: str, **options: Any) -> Callable[[Sequence[Any], str], Any]:
     def chat(script: Sequence[Any], _role: str) -> Any:
-        return provider(api_key="none", disable_streaming=True, script=list(script), **options)
+        return offline(provider)(api_key="none", disable_streaming=True, script=list(script), **options)
 
     return chat
 
@@ -105,6 +92,6 @@ def _host(chat: Any) -> Host:
     )
 
 
-ANTHROPIC = _host(_offline(OfflineAnthropic, model_name="claude"))
-OPENAI = _host(_offline(OfflineOpenAI, model="gpt"))
-GOOGLE = _host(_offline(OfflineGoogle, model="gemini"))
+ANTHROPIC = _host(_offline("anthropic", model_name="claude"))
+OPENAI = _host(_offline("openai", model="gpt"))
+GOOGLE = _host(_offline("google", model="gemini"))
