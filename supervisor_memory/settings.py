@@ -314,7 +314,13 @@ class Settings(BaseSettings):
         "none, a local path, or any sentence-transformers model.",
     )
     embedding_dim: int | None = _named("EMBEDDING_DIM", None, "Checked against the model's dimension.", ge=1)
-    embedding_threads: int = _named("EMBEDDING_THREADS", 1, "Threads of the local embedder.", ge=1, le=2)
+    embedding_threads: int = _named(
+        "EMBEDDING_THREADS",
+        1,
+        "Threads of a model in ONNX form or of sentence-transformers; our own two take one.",
+        ge=1,
+        le=2,
+    )
     qdrant_url: str | None = _named(
         "QDRANT_URL",
         None,

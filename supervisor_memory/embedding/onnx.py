@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -65,39 +65,7 @@ class Encoder:
         return pooled
 
 
-class OnnxEmbedder(Estimating):
-    """An embedder around an `Encoder` that is loaded on first use, once per process.
-
-    Args:
-        load: Makes the encoder.
-        name, calibration, languages: As of `Estimating`; a name is like `all-MiniLM-L6-v2@int8-1.0.0`.
-    """
-
-    def __init__(
-        self,
-        load: Callable[[], Encoder],
-        *,
-        name: str,
-        calibration: Calibration | None,
-        languages: tuple[str, ...],
-    ) -> None:
-        super().__init__(name, calibration=calibration, languages=languages)
-        self._encoder = PerProcess(load)
-
-    @property
-    def dimension(self) -> int:
-        return self._encoder.get().dimension
-
-    def embed_query(self, text: str) -> Vector:
-        return self._encoder.get().encode(text)
-
-    def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        encoder = self._encoder.get()
-        vectors = [encoder.encode(text) for text in texts]
-        return np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), dtype=np.float32)
-
-
-class OnnxFolder(OnnxEmbedder):
+class OnnxFolder(Estimating):
     """A sentence-transformers folder that has its model in ONNX form.
 
     Reads `onnx/model.onnx` or `model.onnx`, `tokenizer.json` or `vocab.txt`, and, where they exist,
@@ -124,7 +92,7 @@ class OnnxFolder(OnnxEmbedder):
     ) -> None:
         self._folder = Path(folder).expanduser()
         self._threads = allowed_threads(threads)
-        require("onnxruntime", "tokenizers", extra="local", embedder=f"the ONNX model in {self._folder}")
+        require("onnxruntime", "tokenizers", extra="onnx", embedder=f"the ONNX model in {self._folder}")
         model = onnx_file(self._folder)
         if model is None:
             raise EmbeddingError(
@@ -134,12 +102,21 @@ class OnnxFolder(OnnxEmbedder):
         self._model = model
         with model.open("rb") as file:
             revision = hashlib.file_digest(file, "sha256").hexdigest()[:12]
-        super().__init__(
-            self._load,
-            name=f"{self._folder.resolve().name}@onnx-{revision}",
-            calibration=calibration,
-            languages=languages,
-        )
+        name = f"{self._folder.resolve().name}@onnx-{revision}"
+        super().__init__(name, calibration=calibration, languages=languages)
+        self._encoder = PerProcess(self._load)
+
+    @property
+    def dimension(self) -> int:
+        return self._encoder.get().dimension
+
+    def embed_query(self, text: str) -> Vector:
+        return self._encoder.get().encode(text)
+
+    def embed_documents(self, texts: Sequence[str]) -> Matrix:
+        encoder = self._encoder.get()
+        vectors = [encoder.encode(text) for text in texts]
+        return np.stack(vectors) if vectors else np.zeros((0, encoder.dimension), dtype=np.float32)
 
     def _load(self) -> Encoder:
         tokens = int(_setting(self._folder / "sentence_bert_config.json", "max_seq_length", 256))
@@ -171,7 +148,7 @@ def allowed_threads(threads: int) -> int:
 
 def open_session(model: Path, *, threads: int, embedder: str) -> Any:
     """Start onnxruntime on a model file."""
-    runtime = load("onnxruntime", extra="local", embedder=embedder)
+    runtime = load("onnxruntime", extra="onnx", embedder=embedder)
     options = runtime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
@@ -185,18 +162,6 @@ def open_session(model: Path, *, threads: int, embedder: str) -> Any:
         raise EmbeddingError(f"onnxruntime cannot load {embedder}: {error}") from error
 
 
-def word_pieces(vocabulary: Path, *, lowercase: bool, tokens: int) -> Any:
-    """BERT's tokenizer from its vocabulary, one piece a line, cutting at `tokens` with [CLS] and [SEP]."""
-    tokenizers = load("tokenizers", extra="local", embedder=str(vocabulary))
-    pieces = vocabulary.read_text(encoding="utf-8").splitlines()
-    return limited(
-        tokenizers.BertWordPieceTokenizer(
-            vocab={piece: number for number, piece in enumerate(pieces)}, lowercase=lowercase
-        ),
-        tokens=tokens,
-    )
-
-
 def limited(tokenizer: Any, *, tokens: int) -> Any:
     """Cut at `tokens`, without padding. Set once, here: a later change would not be safe between threads."""
     tokenizer.no_padding()
@@ -205,11 +170,13 @@ def limited(tokenizer: Any, *, tokens: int) -> Any:
 
 
 def _folder_tokenizer(folder: Path, *, tokens: int) -> Any:
+    tokenizers = load("tokenizers", extra="onnx", embedder=str(folder))
     if (folder / "tokenizer.json").is_file():
-        tokenizers = load("tokenizers", extra="local", embedder=str(folder))
         return limited(tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json")), tokens=tokens)
     lowercase = bool(_setting(folder / "tokenizer_config.json", "do_lower_case", default=True))
-    return word_pieces(folder / "vocab.txt", lowercase=lowercase, tokens=tokens)
+    pieces = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+    vocabulary = {piece: number for number, piece in enumerate(pieces)}
+    return limited(tokenizers.BertWordPieceTokenizer(vocab=vocabulary, lowercase=lowercase), tokens=tokens)
 
 
 def _folder_pooling(folder: Path) -> str:

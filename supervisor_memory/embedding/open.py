@@ -48,22 +48,22 @@ def open_embedder(model: str | None, *, dimension: int | None, threads: int = 1)
 def _open(model: str, *, dimension: int | None, threads: int) -> Embedder | None:
     match model.removeprefix("sentence-transformers/").removeprefix("intfloat/"):
         case "":
-            return _default(threads=threads)
+            return _default()
         case "none":
             return None
         case "hashing":
             return HashingEmbedder() if dimension is None else HashingEmbedder(dimension)
         case name if name == MINILM:
-            return MiniLM(threads=threads)
+            return MiniLM()
         case name if name == E5:
             return open_e5(threads=threads)
         case _:
             return _folder_or_hub(model, threads=threads)
 
 
-def _default(*, threads: int) -> Embedder | None:
+def _default() -> Embedder | None:
     try:
-        return MiniLM(threads=threads)
+        return MiniLM()
     except EmbedderNotInstalled:
         return None
 

