@@ -129,7 +129,7 @@ class Bert:
         )
 
     def encode(self, pieces: Sequence[int]) -> Floats:
-        """The mean of what the last layer makes of each piece; not of unit length."""
+        """Average the last layer's rows. The length of the vector is not 1."""
         numbers, scales = self.words
         chosen = np.array(pieces)
         rows = self.start(numbers[chosen] * scales[chosen] + self.places[: len(pieces)])

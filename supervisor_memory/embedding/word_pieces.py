@@ -50,7 +50,7 @@ class WordPieces:
                 yield from self._of_word(word)
 
     def _of_word(self, word: str) -> list[int]:
-        """The pieces of a word; one unknown piece where a part of it is in no piece."""
+        """Cut one word. A word with an unknown part is unknown as a whole."""
         unknown = [self._numbers["[UNK]"]]
         if len(word) > LONGEST_WORD:
             return unknown

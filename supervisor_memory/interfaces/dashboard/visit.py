@@ -201,7 +201,7 @@ class Visit:
         return self.say("comma").join(told)
 
     def status(self, record: Record) -> str:
-        """The status of a record; of one that a reviewer refused, that it was rejected."""
+        """The status of a record, or that a reviewer rejected it."""
         return self.say("status.rejected" if is_rejected(record) else f"status.{record.status}")
 
     @property
