@@ -95,7 +95,8 @@ _LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies"
 """Tables and indexes that a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value AND op = ifnull(?2, op) LIMIT 100)),
-    (SELECT ts_us FROM access WHERE record_id = value AND op = ifnull(?2, op) ORDER BY id DESC LIMIT 1)
+    (SELECT max(ts_us) FROM (SELECT ts_us FROM access WHERE record_id = value AND op = ifnull(?2, op)
+        ORDER BY id DESC LIMIT 100))
     FROM json_each(?1)"""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
@@ -111,8 +112,14 @@ _ACCESS_COLUMNS: Final = (
     "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
 )
 _PUT_ACCESS: Final = f"INSERT INTO access({_ACCESS_COLUMNS})"
-_PUT_READINGS: Final = f"""{_PUT_ACCESS} SELECT NULL, ?, ?, ?, ?, ?, ?,
-    value ->> 0, value ->> 1, value ->> 2, value ->> 3 FROM json_each(?)"""
+_READ_UP_TO: Final = "read_up_to"
+"""The name in `audit_meta` of the latest row of `notes` whose records are in `access`."""
+_OLDEST_ACCESSES: Final = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
+_OF_NOTES: Final = f"""{turns.READINGS}
+    CAST((SELECT value FROM audit_meta WHERE name = '{_READ_UP_TO}') AS INTEGER)"""
+_TO_THE_LAST: Final = f"""INSERT INTO audit_meta
+    VALUES('{_READ_UP_TO}', (SELECT ifnull(max(seq), 0) FROM notes))
+    ON CONFLICT DO UPDATE SET value = excluded.value"""
 
 
 _OF_A_READING: Final = Access._fields.index("record_id")
@@ -134,7 +141,7 @@ class AuditLog:
             self._read_meta(connection)
         database.when_replaced(self._read_meta)
         self._unwritten: deque[Access | Given] = deque(maxlen=_MOST_UNWRITTEN)
-        self._waiting = 0
+        self._is_asked_for_reads = False
 
     @property
     def log_id(self) -> str:
@@ -181,12 +188,11 @@ class AuditLog:
         They are written with the next commit, when the log is read or closed, and by `flush`.
         """
         self._unwritten.extend(entries)
-        self._waiting += sum([each.records if isinstance(each, Given) else 1 for each in entries])
 
     @property
     def has_much_to_write(self) -> bool:
-        """Whether so many entries and records of notes wait that it is time to `flush`."""
-        return max(self._waiting, len(self._unwritten)) >= _WRITTEN_TOGETHER
+        """Whether so many entries wait that it is time to `flush`."""
+        return len(self._unwritten) >= _WRITTEN_TOGETHER
 
     def flush(self) -> None:
         """Write the entries that `record_access` noted."""
@@ -207,7 +213,6 @@ class AuditLog:
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
-        self._waiting = 0
         for day, told in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
             tallies.add(connection, _tallied(told), at=day * tallies.A_DAY)
         for kind, some in groupby(entries, type):
@@ -216,9 +221,26 @@ class AuditLog:
             else:
                 rows = self._accesses(names, cast("Iterable[Access]", some))
                 connection.executemany(f"{_PUT_ACCESS} VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", rows)
-        if entries:
-            oldest = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
-            connection.execute(oldest, (self._access_rows,))
+        if entries and self._is_asked_for_reads:
+            self._read_notes(connection)
+        elif entries:
+            connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
+
+    def _read_notes(self, connection: apsw.Connection) -> None:
+        """Put the records of the latest notes and searches into the access log.
+
+        The rows of `notes` name them, so a turn does not write them twice: this is done once somebody asks.
+        """
+        connection.execute(f"{_PUT_ACCESS} {_OF_NOTES} ORDER BY notes.seq, json_each.key")
+        connection.execute(_TO_THE_LAST)
+        connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
+
+    def _have_read_notes(self) -> None:
+        """Write the entries that wait, and put the records of all notes into the access log."""
+        if not self._database.read_only:
+            with self._database.writing(durable=False) as connection:
+                self._write_accesses(connection, self._names(connection))
+                self._read_notes(connection)
 
     def _accesses(self, names: Pseudonyms, entries: Iterable[Access]) -> Iterator[_Values]:
         # Of one reading's many records the reader is named once.
@@ -231,7 +253,6 @@ class AuditLog:
                 yield told + _of_record(entry)
 
     def _write_notes(self, connection: apsw.Connection, names: Pseudonyms, entries: Iterable[Given]) -> None:
-        """Write notes and searches, and that their records were read."""
         told = [each for each in entries if not names.erased_since(each.scope.user_id, each.at)]
         rows = [
             turns.row_of(
@@ -242,8 +263,6 @@ class AuditLog:
             for each in told
         ]
         turns.keep(connection, rows)
-        readings = [(*row[1:7], each.readings) for row, each in zip(rows, told, strict=True) if each.readings]
-        connection.executemany(_PUT_READINGS, readings)
 
     def tail(
         self,
@@ -280,7 +299,7 @@ class AuditLog:
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
     ) -> Sequence[AccessRow]:
         """The last rows of the access log, newest last; of a user, a record or an operation where named."""
-        self.flush()
+        self._have_read_notes()
         rows = self._last("access", _ACCESS_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
         return tuple(AccessRow(*row) for row in rows)
 
@@ -304,7 +323,12 @@ class AuditLog:
                 where += f" AND {_OF_SELDOM_OP}"  # SQLite uses a partial index only where this is repeated
             behind = () if before is None else (before,)
             where += " AND rowid < ?" * len(behind)
-            sql = f"SELECT {columns} FROM {table} WHERE {where} ORDER BY rowid DESC LIMIT ?"
+            source, order = table, "rowid DESC"
+            if table == "access":  # the records of notes come into it later than they were read
+                order = "ts_us DESC, id DESC"
+                if self._database.read_only:
+                    source = f"(SELECT {columns} FROM access UNION ALL {_OF_NOTES})"
+            sql = f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
             rows = select(connection, table, sql, *given.values(), *behind, max(0, limit))
         return rows[::-1]
 
@@ -353,6 +377,9 @@ class AuditLog:
         Args:
             op: Only so, such as "inject", in a note; None: in any way, by people too.
         """
+        if not self._is_asked_for_reads:  # from now on each commit keeps up with the notes
+            self._have_read_notes()
+            self._is_asked_for_reads = True
         with self._database.reading() as connection:
             rows = select(connection, "access", _READS, json.dumps(list(record_ids)), op)
         return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}
@@ -453,7 +480,7 @@ class AuditLog:
 
     def holds(self, user_id: str) -> dict[str, int]:
         """How many rows `erase` would remove, by kind."""
-        self.flush()
+        self._have_read_notes()
         with self._database.reading() as connection:
             return _counted(connection, pseudonyms.of_user(connection, "subject", user_id), [])
 
@@ -477,10 +504,12 @@ class AuditLog:
         verbatim = [record.id for record in records if record.layer == "history"]
         with self._database.writing() as connection:
             self.append([begin], at=at)
+            self._read_notes(connection)
             subject = pseudonyms.of_user(connection, "subject", user_id)
             removed = _counted(connection, subject, ids)
             for table, where, of_user in _rows_of(subject, ids).values():
                 connection.execute(f"DELETE FROM {table} WHERE {where}", of_user)
+            connection.execute(_TO_THE_LAST)
             connection.execute("DELETE FROM subjects WHERE user_id = ?", (user_id,))
             self._tombstones.put(user_id, verbatim, at=at, erasure=begin.id)
         return removed
@@ -496,6 +525,7 @@ class AuditLog:
         ids = [record.id for record in records]
         with self._database.writing() as connection:
             self.append([begin], at=at)
+            self._read_notes(connection)
             removed = _counted(connection, None, ids)
             for table, where, bindings in _rows_of(None, ids).values():
                 connection.execute(f"DELETE FROM {table} WHERE {where}", bindings)
@@ -551,7 +581,7 @@ class AuditLog:
     def _create(self) -> None:
         with self._database.reading() as connection:
             is_made = all(has(connection, name) for name in _LATEST)
-            is_named = bool(_meta(connection, "log_id"))
+            is_named = bool(_meta(connection, "log_id") and _meta(connection, _READ_UP_TO))
         if (is_made and is_named) or self._database.read_only:
             return
         with self._database.writing() as connection:
@@ -559,6 +589,8 @@ class AuditLog:
                 connection.execute(statement)
             put = "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)"
             connection.execute(put, (secrets.token_hex(16), secrets.token_hex(32)))
+            if not _meta(connection, _READ_UP_TO):  # an earlier release put each note's records there at once
+                connection.execute(_TO_THE_LAST)
 
     def _append_one(  # noqa: PLR0917
         self,

@@ -7,7 +7,7 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -43,6 +43,13 @@ _HOLDS: Final = """EXISTS(SELECT 1 FROM notes AS told WHERE instr(told.shown || 
 _OF_FIRST: Final = "SELECT id, shown, dropped FROM notes WHERE run_id = ? AND id = ?"
 _COLUMNS: Final = "seq, id, ts_us, op, agent_id, session, run_id, tokens, degraded, shown, dropped"
 
+_CODED: Final = "iif(length({0}) > 160 OR {0} GLOB '*[^A-Za-z0-9_.:/@+=,;<>()#%-]*', 'redacted', {0})"
+READINGS: Final = f"""SELECT NULL AS id, ts_us, subject, op, agent_id, session, run_id,
+        {_CODED.format("value ->> 0")} AS record_id, value ->> 1 AS rank,
+        CAST(round((value ->> 2) * 1000) AS INTEGER) AS score_milli, {_CODED.format("value ->> 3")} AS reason
+    FROM notes, json_each(notes.shown) WHERE notes.shown LIKE '[%' AND notes.seq > """
+"""The rows of the access log that the entries behind a row make. One that refers to another makes none."""
+
 Values: TypeAlias = tuple[str | int | None, ...]
 
 
@@ -76,7 +83,6 @@ class Given:
         at: In seconds since 1970.
         shown, dropped: The records in it and those left out, in JSON, as `packed` tells them.
         records: How many are in it.
-        readings: Rows of the access log that it makes, in JSON, as `readings_of` tells them; "": none.
         again: The id of an entry of the same run that told the same reader the same, whose records are not
             written twice; None: there is none.
     """
@@ -90,7 +96,6 @@ class Given:
     shown: str
     dropped: str
     records: int = 0
-    readings: str = ""
     again: str | None = None
 
 
@@ -146,20 +151,6 @@ def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str,
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
     shown = _packed((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1))
     return shown, _packed((each.hit, each.reason, None) for each in others)
-
-
-def readings_of(hits: "Iterable[Hit]", code: Callable[[str], str]) -> str:
-    """What the access log says of each record of an entry, in JSON: id, rank, score in thousandths, reason.
-
-    Args:
-        code: Makes a code of an id or a reason.
-    """
-    return json.dumps(
-        [
-            (code(hit.record.id), rank, round(hit.score * 1_000), code(hit.reason))
-            for rank, hit in enumerate(hits, start=1)
-        ]
-    )
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:

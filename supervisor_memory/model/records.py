@@ -895,7 +895,8 @@ class Query:
 
     `unrelated` is the cosine up to which texts have nothing in common, by the embedder's calibration, and
     `same` that of a question and its answer.
-    `weights` are the weights of the signals. `parts` are the questions of a text that asks several.
+    `weights` are the weights of the signals. `parts` are the questions of a text that asks several. Of the
+    terms in `names` each hit tells whether any is in it or in what was said before it, as its part `names`.
     """
 
     text: str
@@ -908,6 +909,7 @@ class Query:
     same: float = 1.0
     weights: Weights = DEFAULT
     parts: tuple["Query", ...] = ()
+    names: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -126,6 +126,7 @@ class Asked:
         now: Seconds since 1970; "yesterday" is the day before.
         unrelated: The cosine up to which texts have nothing in common.
         is_cut: Whether it may have more terms than these.
+        names: Of these terms, those by which it names something.
     """
 
     text: str
@@ -133,6 +134,7 @@ class Asked:
     now: float
     unrelated: float = 0.0
     is_cut: bool = False
+    names: Collection[str] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +149,7 @@ class Measured:
         coverage: The share of them in the row itself; None: the question has more terms than were looked for.
         added: The signals that add to the base of a match, in [0, 1]; without those that are 0 in all rows.
         found: Which rows have anything to do with the question.
+        names: 1 for rows with a name of the question in them or in what was said before; None: it has none.
     """
 
     match: Floats
@@ -157,10 +160,13 @@ class Measured:
     coverage: npt.NDArray[np.float64] | None
     added: Mapping[str, Floats]
     found: npt.NDArray[np.bool_]
+    names: Floats | None = None
 
     def parts(self, rows: Sequence[int]) -> list[dict[str, float]]:
         """The signals of each of these rows by name, without those that are 0 or unknown."""
         told = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
+        if self.names is not None:
+            told["names"] = self.names
         columns = zip(*(values[rows].tolist() for values in told.values()), strict=True)
         found = [{name: v for name, v in zip(told, row, strict=True) if v > 0} for row in columns]
         for name, values in (("cosine", self.cosine), ("match", self.match), ("coverage", self.coverage)):
@@ -229,6 +235,7 @@ def measure(
         coverage=None if asked.is_cut else words.coverage,
         added=added,
         found=layout.alive & related,
+        names=words.naming(asked.names) if asked.names else None,
     )
 
 
@@ -258,11 +265,21 @@ class _Words:
         self.coverage = np.bincount(self._rows, minlength=size) / max(1, len(asked))
         if not len(layout.episode_lengths):
             self.with_previous, self.shares = self.own, self.coverage.astype(np.float32)
+            self._around = self._rows, self._numbers
             return
         rows, numbers, times = (np.concatenate(each) for each in zip(*self._said_before(), strict=True))
+        self._around = rows, numbers
         average = _mean(layout.with_previous[layout.alive])
         self.with_previous = bm25(rows, times, self._worth[numbers], layout.with_previous, average)
         self.shares = (np.bincount(rows, minlength=size) / max(1, len(asked))).astype(np.float32)
+
+    def naming(self, names: Collection[str]) -> Floats:
+        """1 for the rows with one of these terms in themselves or just before, else 0."""
+        named = np.array([term in names for term in self._held], dtype=np.bool_)
+        rows, numbers = self._around
+        found = np.zeros(len(self._layout), dtype=np.float32)
+        found[rows[named[numbers]]] = 1.0
+        return found
 
     def worth(self, *, without: Collection[str]) -> Floats:
         """The share of the question's terms in each row, each by its rarity.

@@ -134,7 +134,8 @@ def search(
         for each in namespaces
     ]
     indexes = [each.index for each in namespaces]
-    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=len(asked) == MOST_TERMS)
+    is_cut = len(asked) == MOST_TERMS
+    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=is_cut, names=query.names)
     measured = measure(indexes, asking, cosines, query.weights)
     return chosen(indexes, measured, limit, readable)
 

@@ -32,7 +32,8 @@ def best_of(records: Iterable[Record], query: Query, *, cosines: Mapping[str, fl
         by_namespace.setdefault(record.namespace, []).append(place)
     indexes = [_index(ordered, places) for places in by_namespace.values()]
     placed = [_placed(ordered, places, cosines) for places in by_namespace.values()]
-    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=len(asked) == MOST_TERMS)
+    is_cut = len(asked) == MOST_TERMS
+    asking = Asked(query.text, asked, query.now, query.unrelated, is_cut=is_cut, names=query.names)
     measured = measure(indexes, asking, placed, query.weights)
     return chosen(indexes, measured, limit, lambda keys: {key: ordered[key] for key in keys})
 

@@ -40,12 +40,13 @@ _MOST_ASKED: Final = 24_000
 class _Known:
     """What a look has to know of a state: how far its digest goes, and whether all lines are true."""
 
-    id: str
-    scope: Scope
-    until: float | None
-    updated_at: float
+    record: Record
     is_true: bool
-    heard: int | None = None
+
+    @property
+    def until(self) -> float | None:
+        until: float | None = self.record.metadata.get(UNTIL)
+        return until
 
 
 def digesting(
@@ -94,19 +95,19 @@ def digesting(
         if since is not None:  # else all were read at once
             known = run.states(states_of(*place)).get(place, [])
         done = max((each.until for each in known if each.until is not None), default=-inf)
-        heard = [each.heard for each in known if each.heard is not None]
+        heard = [count for each in known if (count := heard_by(each.record)) is not None]
         is_late = bool(heard) and sum(heard) < row.messages
         if max(done, small_talk.get(place, -inf)) < row.last_at or is_late:
-            if not run.digest(row) and done == -inf:
+            if not run.digest(row, {each.record.task: each.record for each in known}) and done == -inf:
                 small_talk[place] = row.last_at
             yield
         for each in known:
             if not each.is_true:
-                run.shorten(each.scope)
+                run.shorten(each.record)
                 yield
     for each in chain.from_iterable(states.values()):
         if each.until is not None and run.is_orphan(each):
-            run.ports().store(services.backend.delete, [each.id])
+            run.ports().store(services.backend.delete, [each.record.id])
             yield
     return None if newest is None else min(newest, run.now)
 
@@ -154,35 +155,39 @@ class _Digesting:
             lines = [line for state in some for line in lines_of(state)]
             true = frozenset(still_true(lines, messages_of(lines, view), view))
             for each in some:
-                session, until = each.attribute or "", each.metadata.get(UNTIL)
-                scope, is_true = (
-                    Scope(each.user_id, session_id=session, task=each.task),
-                    true.issuperset(lines_of(each)),
-                )
-                state = _Known(each.id, scope, until, each.updated_at, is_true, heard_by(each))
-                known[each.user_id, session].append(state)
+                is_true = true.issuperset(lines_of(each))
+                known[each.user_id, each.attribute or ""].append(_Known(each, is_true))
         return known
 
     def is_orphan(self, state: _Known) -> bool:
         """Whether the messages of a digest were deleted, or have been missing too long to come."""
-        where = Filter(state.scope.user_id, families=(SESSION_FAMILY,), session_id=state.scope.session_id)
-        deleted = replace(where, statuses=("deleted",))
-        return state.updated_at < self.now - _OLD or bool(self.ports().read_store().list(deleted, limit=1))
+        where = Filter(
+            state.record.user_id,
+            families=(SESSION_FAMILY,),
+            statuses=("deleted",),
+            session_id=state.record.attribute,
+        )
+        return state.record.updated_at < self.now - _OLD or bool(
+            self.ports().read_store().list(where, limit=1)
+        )
 
-    def digest(self, row: SessionRow) -> bool:
-        """Digest what was said in a session since its last digest, task by task; False: it is small talk."""
+    def digest(self, row: SessionRow, states: Mapping[str | None, Record]) -> bool:
+        """Digest what was said in a session since its last digest, task by task; False: it is small talk.
+
+        Args:
+            states: Task → the state that there is.
+        """
         where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
         messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
         scopes = (
             Scope(row.user_id, session_id=row.session_id, task=task)
             for task in dict.fromkeys(each.task for each in messages)
         )
-        made = [self._digest(scope, messages) for scope in scopes]
+        made = [self._digest(scope, messages, states.get(scope.task)) for scope in scopes]
         return any(made)
 
-    def _digest(self, scope: Scope, messages: Sequence[Record]) -> bool:
+    def _digest(self, scope: Scope, messages: Sequence[Record], state: Record | None) -> bool:
         view = self.ports().read_store()
-        state = state_of(scope, view)
         until = state.metadata.get(UNTIL) if state else None
         old = [*lines_of(state)] if state else []
         mine = [each for each in messages if each.task == scope.task]
@@ -192,27 +197,33 @@ class _Digesting:
         lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
         is_worth_it = bool(fresh and (lines or until))
         if is_worth_it:
-            self._keep(scope, lines, until=until, newest=fresh[-1], heard=len(mine))
+            self._keep(scope, lines, state, newest=fresh[-1], heard=len(mine))
         return is_worth_it
 
-    def shorten(self, scope: Scope) -> None:
+    def shorten(self, known: Record) -> None:
         """Leave out of a digest the lines that may not be told any more."""
+        scope = Scope(known.user_id, session_id=known.attribute, task=known.task)
         view = self.ports().read_store()
         if (state := state_of(scope, view)) is not None and UNTIL in state.metadata:
             lines = [*lines_of(state)]
             kept = still_true(lines, messages_of(lines, view), view)
-            self._keep(scope, kept, until=state.metadata[UNTIL], newest=None)
+            self._keep(scope, kept, state, newest=None)
 
     def _keep(
         self,
         scope: Scope,
         lines: Sequence[Line],
+        known: Record | None,
         *,
-        until: float | None,
         newest: Record | None,
         heard: int | None = None,
     ) -> None:
-        """Keep a digest, unless another process was first, or its user or session was erased meanwhile."""
+        """Keep a digest, unless another process was first, or its user or session was erased meanwhile.
+
+        Args:
+            known: The state as it was read before; None: there was none.
+        """
+        until = None if known is None else known.metadata.get(UNTIL)
         tongue, at = language(" ".join(line.text for line in lines)), newest.created_at if newest else until
 
         def change(state: Record) -> Record | None:
@@ -230,7 +241,10 @@ class _Digesting:
             return replace(state, content=text, metadata=metadata, ref_id=ref_id)
 
         try:
-            kept = keep_state(scope, self.ports, change, reason="session-digested", actor="supervisor")
+            before = () if known is None else (known,)
+            kept = keep_state(
+                scope, self.ports, change, reason="session-digested", actor="supervisor", known=before
+            )
         except WasErased:
             return
         if kept and newest and not self.ports().read_store().list(Filter(ids=(newest.id,)), limit=1):

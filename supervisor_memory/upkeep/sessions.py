@@ -455,6 +455,7 @@ def keep_state(
     *,
     reason: str,
     actor: str,
+    known: Sequence[Record] | None = None,
 ) -> Record | None:
     """Change the state of a scope's session, or make it; None: there was nothing to change.
 
@@ -469,6 +470,8 @@ def keep_state(
         change: Returns the state with another content or metadata; None: it is as it should be. It is given
             the present state; if there is none, an empty one whose content is the session's id.
         reason: The code for the audit log, such as "session-closed".
+        known: The state as it was read before, empty where there was none; None: it was not read. If it has
+            changed since, it is read again.
 
     Raises:
         Conflict: others changed it again and again.
@@ -479,7 +482,8 @@ def keep_state(
     for left in reversed(range(_TRIES)):
         now_ports = ports()
         view = now_ports.deciding()
-        old = state_of(scope, view)
+        old = state_of(scope, view) if known is None else next(iter(known), None)
+        known = None
         new = change(old or _empty(scope, now_ports.now))
         if new is None:
             return None

@@ -10,7 +10,7 @@ from typing import Literal
 from uuid import uuid4
 
 from supervisor_memory.audit import turns
-from supervisor_memory.audit.rows import USED, Access, code
+from supervisor_memory.audit.rows import USED, Access
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
@@ -129,7 +129,6 @@ class Trail:
             again = first.setdefault(scope, id_) if scope.run_id is not None else id_
             given = turns.Given(
                 *(id_, op, self.clock(), scope, tokens, degraded, *packed(), records),
-                readings=turns.readings_of(found.hits, code) if again == id_ else "",
                 again=None if again == id_ else again,
             )
             self._note([given], ports)

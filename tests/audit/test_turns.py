@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,6 +15,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.turns import Injection, grouped
+from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.scripted import ScriptedModel
 
 ANA = "ana"
@@ -167,3 +169,71 @@ def test_what_a_graph_tells_its_readers_in_one_run_is_one_turn(memory: Superviso
     assert told[0].run_id == str(run)
     assert len({turn.run_id for turn in told}) == 3
     assert len({turn.session for turn in told}) == 1
+
+
+def rows_of_accesses(memory: SupervisorMemory) -> int:
+    with memory.backend.audit._database.reading() as connection:
+        return int(connection.execute("SELECT count(*) FROM access").get)
+
+
+def test_the_records_of_a_note_come_into_the_access_log_once_somebody_asks(memory: SupervisorMemory) -> None:
+    id_ = memory.write("Use tables.", user_id=ANA).id
+    ask(memory, "Which format?")
+    memory.backend.audit.flush()
+    assert rows_of_accesses(memory) == 0
+    log = memory.backend.audit
+    assert [len(log.accesses(9, record_id=id_)) for _ in range(2)] == [1, 1]
+    ask(memory, "Which format?")
+    assert [row.op for row in log.accesses(9, record_id=id_)] == ["inject", "inject"]
+    assert log.reads([id_])[id_].times == 2
+
+
+def test_once_reads_are_asked_for_each_commit_keeps_up_with_the_notes(memory: SupervisorMemory) -> None:
+    id_ = memory.write("Use tables.", user_id=ANA).id
+    assert memory.backend.audit.reads([id_])[id_].times == 0
+    ask(memory, "Which format?")
+    memory.write("Planes are counted from the gate.", user_id=ANA)
+    assert rows_of_accesses(memory) == 1
+    assert memory.backend.audit.reads([id_])[id_].times == 1
+
+
+def test_a_store_that_can_only_be_read_tells_whom_notes_told_what(
+    memory: SupervisorMemory, tmp_path: Path
+) -> None:
+    id_ = memory.write("Use tables.", user_id=ANA).id
+    ask(memory, "Which format?", agent="sql")
+    memory.backend.audit.flush()
+    with closing(SqliteBackend(tmp_path, read_only=True)) as other:
+        [row] = other.audit.accesses(9, record_id=id_)
+        assert (row.op, row.agent_id, row.rank, row.reason) == ("inject", "sql", 1, "standing")
+    [again] = memory.backend.audit.accesses(9, record_id=id_)
+    assert replace(again, id=row.id) == row
+
+
+def test_notes_of_an_earlier_release_are_not_counted_twice(memory: SupervisorMemory, tmp_path: Path) -> None:
+    id_ = memory.write("Use tables.", user_id=ANA).id
+    ask(memory, "Which format?")
+    assert len(memory.backend.audit.accesses(9)) == 1
+    with memory.backend.audit._database.writing() as connection:  # as it left the file
+        connection.execute("DELETE FROM audit_meta WHERE name = 'read_up_to'")
+    with closing(SqliteBackend(tmp_path)) as other:
+        assert len(other.audit.accesses(9, record_id=id_)) == 1
+
+
+def test_a_record_that_was_erased_alone_does_not_come_back_by_a_note(memory: SupervisorMemory) -> None:
+    [record] = memory.backend.get([memory.write("Use tables.", user_id=ANA).id])
+    ask(memory, "Which format?")
+    log = memory.backend.audit
+    log.flush()
+    assert log.erase_records(ANA, [record], at=2e9)["accesses"] == 1
+    assert log.accesses(9, record_id=record.id) == ()
+
+
+def test_an_erasure_of_the_only_user_leaves_later_notes_their_place(memory: SupervisorMemory) -> None:
+    memory.write("Use tables.", user_id=ANA)
+    for _ in range(3):
+        ask(memory, "Which format?")
+    memory.erase(user_id=ANA, confirm=True)
+    memory.write("Use charts.", user_id="bob")
+    memory.recall([{"role": "user", "content": "Which format?"}], Scope("bob"))
+    assert [row.op for row in memory.backend.audit.accesses(9)] == ["inject"]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.reading.doctor import decay_buries, diagnose
-from supervisor_memory.stages.post_retrieval.rank import parts_of, weighted
+from supervisor_memory.stages.post_retrieval.rank import parts_at, weighted
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Health
 from supervisor_memory.stores.sqlite.store import SqliteBackend
@@ -211,8 +211,8 @@ def test_what_doctor_says_is_what_ranking_does_and_its_advice_helps(
     today = MONDAY + 3650 * 86_400
     old = record("an old answer", kind="task-traces", now=MONDAY)
     new = record("a new one", kind="task-traces", now=today)
-    answers = weighted({"fused": 1.0, **parts_of(old, now=today, settings=settings)}, settings)
-    passes = weighted({"fused": least, **parts_of(new, now=today, settings=settings)}, settings)
+    answers = weighted({"fused": 1.0, **parts_at(today, settings)(old, 0)}, settings)
+    passes = weighted({"fused": least, **parts_at(today, settings)(new, 0)}, settings)
     told = [*decay_buries(settings)]
     assert bool(told) == (answers < passes) or answers == pytest.approx(passes)
     if told:

@@ -11,10 +11,9 @@ from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import (
     importance,
-    parts_of,
+    parts_at,
     reads,
     recency,
-    source,
     weighted,
 )
 from supervisor_memory.testing.clock import MONDAY
@@ -44,8 +43,9 @@ def test_only_true_pins(told: object) -> None:
 
 def test_a_source_without_a_boost_adds_nothing() -> None:
     settings = Settings(source_boosts={"user": 1.0})
-    assert source(record("a fact", source=Source("user")), settings) == 1.0
-    assert source(record("a fact", source=Source("tool")), settings) == 0.0
+    parts = parts_at(MONDAY, settings)
+    assert parts(record("a fact", source=Source("user")), 0)["source"] == 1.0
+    assert parts(record("a fact", source=Source("tool")), 0)["source"] == 0.0
 
 
 @given(st.floats())
@@ -64,12 +64,12 @@ def test_whatever_the_weights_the_score_stays_in_the_unit_interval(
 ) -> None:
     names = ("weight_relevance", "weight_decay", "weight_source", "weight_importance")
     settings = Settings(**dict(zip(names, weights, strict=True)), weight_reads=last)
-    beside = parts_of(record("a fact"), now=MONDAY, settings=settings, times_read=times)
+    beside = parts_at(MONDAY, settings)(record("a fact"), times)
     assert 0.0 <= weighted({"fused": 1.0, **beside}, settings) <= 1.0 + 1e-9
 
 
 def test_what_has_no_weight_is_not_shown() -> None:
-    parts = parts_of(record("a fact"), now=MONDAY, settings=Settings())
+    parts = parts_at(MONDAY, Settings())(record("a fact"), 0)
     assert set(parts) == {"decay", "source"}
 
 

@@ -12,7 +12,7 @@ from math import ceil
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Hit, Seed
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_of, weighted
+from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_at, weighted
 from supervisor_memory.stages.retrieval.search import least_relevance
 from supervisor_memory.understand.lessons import GUIDELINE
 
@@ -106,5 +106,5 @@ def _scored(hit: Hit, known: Hit | None, most: float, view: ReadStore) -> Hit:
     embedder = view.embedder
     if "sim" not in parts and "cosine" in parts and embedder is not None:
         parts["sim"] = embedder.calibration.relevance(parts["cosine"])
-    parts |= parts_of(hit.record, now=view.now, settings=view.settings)
+    parts |= parts_at(view.now, view.settings)(hit.record, 0)
     return replace(hit, score=min(weighted(parts, view.settings), most), parts=parts, found=FOUND_AS)

@@ -55,15 +55,13 @@ def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
 
 def recency(record: Record, now: float, settings: Settings) -> float:
     """How fresh a record is, by its kind's λ; 1 for one with `metadata["pinned"]` true, however old."""
+    return _recency(record, now, settings.decay_of(record.kind), settings.decay_floor)
+
+
+def _recency(record: Record, now: float, rate: float, floor: float) -> float:
     if record.metadata.get("pinned") is True:
         return 1.0
-    age_days = (now - record.updated_at) / SECONDS_A_DAY
-    return decay(age_days, rate=settings.decay_of(record.kind), floor=settings.decay_floor)
-
-
-def source(record: Record, settings: Settings) -> float:
-    """The boost of the record's source; 0 for a source missing from MEMORY_SOURCE_BOOSTS."""
-    return settings.source_boosts.get(record.source.source_class, 0.0)
+    return decay((now - record.updated_at) / SECONDS_A_DAY, rate=rate, floor=floor)
 
 
 def importance(record: Record) -> float:
@@ -79,14 +77,22 @@ def reads(times: int) -> float:
     return times / (times + _OFTEN)
 
 
-def parts_of(record: Record, *, now: float, settings: Settings, times_read: int = 0) -> dict[str, float]:
-    """The parts of a record's score beside its relevance."""
-    parts = {"decay": recency(record, now, settings), "source": source(record, settings)}
-    if settings.weight_importance:
-        parts["importance"] = importance(record)
-    if settings.weight_reads:
-        parts["reads"] = reads(times_read)
-    return parts
+def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str, float]]:
+    """Takes a record and how often it was read; gives the parts of its score beside its relevance."""
+    rates, usual, floor = settings.decay_lambdas, settings.decay_lambda, settings.decay_floor
+    boosts = settings.source_boosts
+    weighs_importance, weighs_reads = settings.weight_importance, settings.weight_reads
+
+    def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
+        fresh = _recency(record, now, rates.get(record.kind, usual), floor)
+        parts = {"decay": fresh, "source": boosts.get(record.source.source_class, 0.0)}
+        if weighs_importance:
+            parts["importance"] = importance(record)
+        if weighs_reads:
+            parts["reads"] = reads(times_read)
+        return parts
+
+    return parts_of
 
 
 def weighted(parts: Mapping[str, float], settings: Settings) -> float:
@@ -129,7 +135,12 @@ def relevance(
         dated: How well its time fits one that the question names. The words of a date are in no record of
             that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
-    _, _, second, best = sorted((dense or 0.0, covered, _NAMED if named else 0.0, _IN_CONTEXT * context))
+    best, second = (dense, covered) if dense is not None and dense > covered else (covered, dense or 0.0)
+    for other in (_NAMED if named else 0.0, _IN_CONTEXT * context):
+        if other > best:
+            best, second = other, best
+        elif other > second:
+            second = other
     found = best + _AGREEMENT * (1.0 - best) * second
     return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME) if dated else found
 
@@ -153,12 +164,13 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     read = view.reads([hit.record.id for hit in hits]) if settings.weight_reads else {}
     weights = [(part, weight) for part, weight in settings.weights.items() if weight]
     together = sum([weight for _, weight in weights])
+    parts_of = parts_at(now, settings)
     scored: list[tuple[float, float, str, Hit]] = []
     for hit, parts, match in zip(hits, weighed, matches, strict=True):
         record = hit.record
         parts["match"], parts["fused"] = match, match * scale
-        times = read[record.id].times if record.id in read else 0
-        parts.update(parts_of(record, now=now, settings=settings, times_read=times))
+        times = read[record.id].times if read and record.id in read else 0
+        parts.update(parts_of(record, times))
         score = sum([weight * parts[part] for part, weight in weights]) / together
         scored.append((score, match, record.id, Hit(record, score, parts, hit.found, hit.excerpt)))
     scored.sort(key=_first_three, reverse=True)
@@ -358,9 +370,9 @@ def is_shown_in(messages: Sequence[Message]) -> Callable[[Record], bool]:
 def _tellings(record: Record) -> list[str]:
     """The texts by which a message may already show a record: its content, path and SQL."""
     if not record.metadata:
-        return [_squeezed(record.content)]
+        return [_known_squeezed(record.content)]
     named = (record.metadata.get(name) for name in ("path", "sql"))
-    return [_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
+    return [_known_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
 
 
 def _says(said: str, text: str) -> bool:
@@ -370,3 +382,6 @@ def _says(said: str, text: str) -> bool:
 
 def _squeezed(text: str) -> str:
     return " ".join(text.split())
+
+
+_known_squeezed = lru_cache(maxsize=2_048)(_squeezed)  # the same records are asked after in many notes

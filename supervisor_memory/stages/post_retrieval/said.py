@@ -119,9 +119,17 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
 
 
 def _found(query: Query, plan: Recalling, view: ReadStore) -> tuple[Hits, frozenset[str] | None]:
-    """The messages found for a question, best first, and which of them share what it names."""
-    found = replace(plan, query=query, hits=found_by(query, limit=_CANDIDATES, view=view))
-    return rank(found, view).hits, _with_a_name(query, view)
+    """The messages found for a question, best first, and those that share a word by which it names something.
+
+    What follows such a message is among them. None: nothing is named, or meaning is compared, which tells
+    more than words: "plan" and "please" are in requests of any kind.
+    """
+    if names := () if query.vector is not None else named_terms(query.text):
+        parts = tuple(replace(part, names=names) for part in query.parts)
+        query = replace(query, names=names, parts=parts)
+    hits = found_by(query, limit=_CANDIDATES, view=view)
+    named = frozenset(hit.record.id for hit in hits if "names" in hit.parts) if names else None
+    return rank(replace(plan, query=query, hits=hits), view).hits, named
 
 
 def _timeless(query: Query) -> Query:
@@ -193,19 +201,6 @@ def _is_alike(hit: Hit, least: float) -> bool:
     Where nothing was compared by meaning, a word in common is enough, in it or in what was said before.
     """
     return hit.parts.get("relevance", 0.0) >= least if "sim" in hit.parts else "context" in hit.parts
-
-
-def _with_a_name(query: Query, view: ReadStore) -> frozenset[str] | None:
-    """The messages that share a word by which the question names something, or follow one that does.
-
-    None: nothing is named, or meaning is compared, which tells more than words: "plan" and "please" are in
-    requests of any kind.
-    """
-    if query.vector is not None or not (names := named_terms(query.text)):
-        return None
-    by_names = replace(query, terms=names, parts=())
-    found = view.search(by_names, limit=_CANDIDATES)
-    return frozenset(hit.record.id for hit in found if "context" in hit.parts)
 
 
 def _answers_alone(hit: Hit, question: str) -> bool:

@@ -168,20 +168,20 @@ def may_be_told(message: Record, excerpt: str | None = None, *, requests: bool =
         requests: Whether what the user asked for once may be told too, which a digest says was asked.
     """
     by_user = is_users(message)
-    is_own = by_user and without_pasted(message.content) == message.content
     told = message.content if excerpt is None else excerpt
     if requests and by_user:
-        return _gives_no_orders(told, is_own)
-    return _may_be_told(told, by_user, is_own)
+        return _gives_no_orders(told, message.content, by_user)
+    return _may_be_told(told, message.content, by_user)
 
 
-def _gives_no_orders(text: str, is_own: bool) -> bool:  # noqa: FBT001
+def _gives_no_orders(text: str, message: str, by_user: bool) -> bool:  # noqa: FBT001
+    is_own = by_user and without_pasted(message) == message
     return strip_notes(text) == text and not gives_orders([*sentences(text)], by_others=not is_own)
 
 
 @lru_cache(maxsize=4_096)
-def _may_be_told(text: str, by_user: bool, is_own: bool) -> bool:  # noqa: FBT001
-    if not _gives_no_orders(text, is_own):
+def _may_be_told(text: str, message: str, by_user: bool) -> bool:  # noqa: FBT001
+    if not _gives_no_orders(text, message, by_user):
         return False
     return not (len(text) <= _SHORT and asks_once(text)) if by_user else not is_echo(text)
 

@@ -125,9 +125,9 @@ def write_query(plan: Recalling, view: NoStore) -> Recalling:
             tasks=turn.scope.tasks,
         ),
     )
-    query = replace(
-        asking(text, empty, view), parts=tuple(asking(p, empty, view) for p in parts_of_question(text))
-    )
+    query = asking(text, empty, view)
+    if parts := tuple(asking(p, empty, view) for p in parts_of_question(text)):
+        query = replace(query, parts=parts)
     told = f"the question has {len(turn.text):,} characters; the first {_QUERY_CHARACTERS:,} were read"
     notes = (told,) if len(turn.text) > _QUERY_CHARACTERS else ()
     return replace(plan, query=query, hits=Hits(notes=notes))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from math import inf
-from typing import Any, Final, TypeAlias, TypeVar
+from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import apsw
 import numpy as np
@@ -292,10 +292,10 @@ MOST_ANSWERS: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
-class _Answer:
-    """Hits of a search in `spaces`, valid from `since` until the first hit expires."""
+class _Answer(Generic[T]):
+    """What was found in `spaces`, valid from `since` until the first of it expires."""
 
-    hits: Hits
+    found: T
     spaces: Sequence[Space]
     since: float
     until: float
@@ -319,27 +319,34 @@ class Question:
         return isinstance(other, Question) and self._asked == other._asked
 
 
-class Answers:
-    """The latest answers, for a question is often asked again within a turn."""
+class Answers(Generic[T]):
+    """The latest answers, for much is asked again within a turn.
 
-    def __init__(self) -> None:
-        self._answers: dict[Question, _Answer] = {}
+    Args:
+        ends: When an answer ends to hold though nothing has changed, in seconds since 1970.
+    """
 
-    def of(
-        self, question: Question, spaces: Sequence[Space], *, now: float, search: Callable[[], Hits]
-    ) -> Hits:
-        """The answer to a question, searched for unless it is known.
+    def __init__(self, ends: Callable[[T], float]) -> None:
+        self._ends = ends
+        self._answers: dict[Hashable, _Answer[T]] = {}
+
+    def of(self, question: Hashable, spaces: Sequence[Space], *, now: float, find: Callable[[], T]) -> T:
+        """The answer to a question, looked for unless it is known.
 
         `spaces` are the namespaces as they are now. An answer with a record that has expired by `now`, in
         seconds since 1970, is not used.
         """
         answer = self._answers.pop(question, None)
         if answer is None or not answer.holds(spaces, now):
-            hits = search()
-            ends = [hit.record.expires_at for hit in hits if hit.record.expires_at is not None]
-            answer = _Answer(hits, spaces, now, min(ends, default=inf))
+            found = find()
+            answer = _Answer(found, spaces, now, self._ends(found))
         self._answers[question] = answer
         if len(self._answers) > MOST_ANSWERS:
             with contextlib.suppress(StopIteration, RuntimeError):  # another thread makes room meanwhile
                 self._answers.pop(next(iter(self._answers)), None)
-        return answer.hits
+        return answer.found
+
+
+def first_expiry(hits: Hits) -> float:
+    """When the first of some hits expires, in seconds since 1970; infinite: none does."""
+    return min((hit.record.expires_at for hit in hits if hit.record.expires_at is not None), default=inf)

@@ -6,10 +6,11 @@ import os
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from functools import partial
+from math import inf
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
@@ -52,6 +53,7 @@ from supervisor_memory.stores.sqlite.namespaces import (
     Question,
     Readable,
     Space,
+    first_expiry,
 )
 from supervisor_memory.stores.sqlite.tables import (
     SCHEMA,
@@ -198,6 +200,7 @@ class _Request:
 FILE_NAME = "memory.db"
 _A_DAY = 86_400.0
 _FILTERS = 256  # whose namespaces a connection keeps
+_LONGEST_KEPT = 500  # records of a list
 _TAKEN_TOGETHER = 500  # so that other writers need not wait long
 
 
@@ -271,7 +274,7 @@ class SqliteBackend(Verbs):
             ask = partial(_search, connection, known, query, limit, spaces)
             if not query.text and not query.terms:  # a search by vector is as quick as a known answer
                 return ask()
-            return known.answers.of(_question(query, limit), spaces, now=query.now, search=ask)
+            return known.answers.of(_question(query, limit), spaces, now=query.now, find=ask)
 
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
@@ -306,14 +309,12 @@ class SqliteBackend(Verbs):
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        condition, bindings = of_records(where)
-        # Few have one wording or attribute, few are of a session. The plus keeps SQLite from walking a
-        # family, or all of a user's, in time.
-        is_of_few = where.content_hash or where.session_id or where.attribute
-        when = "+updated_at" if is_of_few else "updated_at"
-        sql = f"SELECT data FROM records WHERE {condition} ORDER BY {when} DESC, id DESC LIMIT ? OFFSET ?"
         with self._database.reading() as connection:
-            return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))
+            look = partial(_listed, connection, where, limit, offset)
+            if limit > _LONGEST_KEPT or not _changes_seldom(where):
+                return look()
+            known, spaces = self._seen(connection, where)
+            return known.lists.of((where, limit, offset), spaces, now=0.0, find=look)
 
     def count(self, where: Filter) -> int:
         with self._database.reading() as connection:
@@ -423,7 +424,7 @@ class SqliteBackend(Verbs):
         kept, known = connection.kept(), self._known
         state, spaces = kept.get(where, (None, ()))
         if state is None or state != known.state:
-            known, spaces = self._known_in(connection), _spaces(connection, where)
+            known, spaces = self._known_in(connection), _spaces_of_user(connection, kept, where)
             if len(kept) >= _FILTERS:
                 kept.clear()
             kept[where] = known.state, spaces
@@ -450,7 +451,28 @@ class _Known:
     state: tuple[File | None, int] | None = None
     namespaces: Namespaces = field(default_factory=Namespaces)
     records: Kept = field(default_factory=Kept)
-    answers: Answers = field(default_factory=Answers)
+    answers: Answers[Hits] = field(default_factory=lambda: Answers(first_expiry))
+    lists: Answers[Sequence[Record]] = field(default_factory=lambda: Answers(lambda _: inf))
+
+
+def _changes_seldom(where: Filter) -> bool:
+    """Whether what a filter lists is asked for each turn and seldom changes, such as a user's preferences.
+
+    The namespaces of messages and digests change with each turn.
+    """
+    is_of_families = where.user_id is not None and where.families is not None
+    is_of_some = where.ids is not None or where.ref_ids is not None
+    return is_of_families and not is_of_some and not where.reads_messages and not where.reads_digests
+
+
+def _listed(connection: apsw.Connection, where: Filter, limit: int, offset: int) -> Sequence[Record]:
+    condition, bindings = of_records(where)
+    # Few have one wording or attribute, few are of a session. The plus keeps SQLite from walking a family,
+    # or all of a user's, in time.
+    is_of_few = where.content_hash or where.session_id or where.attribute
+    when = "+updated_at" if is_of_few else "updated_at"
+    sql = f"SELECT data FROM records WHERE {condition} ORDER BY {when} DESC, id DESC LIMIT ? OFFSET ?"
+    return tuple(_records(connection, sql, (*bindings, max(0, limit), max(0, offset))))
 
 
 def _count(connection: apsw.Connection, where: Filter) -> int:
@@ -462,12 +484,36 @@ def _count(connection: apsw.Connection, where: Filter) -> int:
     return int(connection.execute(f"SELECT count(*) FROM records WHERE {sql}", bindings).get)
 
 
+_OF_A_SPACE = "namespace, user_id, revision, rebuilt"
+_MOST_SPACES = 64
+
+
 def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
     """The namespaces that can hold matching records, as they are now."""
     sql, bindings = of_namespaces(where)
-    select = f"SELECT namespace, user_id, revision, rebuilt FROM namespaces WHERE {sql}"
+    select = f"SELECT {_OF_A_SPACE} FROM namespaces WHERE {sql}"
     rows: Iterable[Any] = connection.execute(select, bindings)
     return [Space(*row) for row in rows]
+
+
+def _spaces_of_user(connection: apsw.Connection, kept: dict[Hashable, Any], where: Filter) -> Sequence[Space]:
+    """The same; those of a user are read once for all filters, unless they are many."""
+    if (user_id := where.user_id) is None:
+        return _spaces(connection, where)
+    if (every := kept.get(user_id)) is None:
+        sql, bindings = of_namespaces(Filter(user_id, families=None, layers=("history", "summary")))
+        select = f"SELECT family, task, {_OF_A_SPACE} FROM namespaces WHERE {sql} LIMIT ?"
+        every = kept[user_id] = connection.execute(select, (*bindings, _MOST_SPACES + 1)).fetchall()
+    if len(every) > _MOST_SPACES:
+        return _spaces(connection, where)
+    left_out, families, tasks = where.left_out, where.families, where.tasks
+    return [
+        Space(*row)
+        for family, task, *row in every
+        if family not in left_out
+        and (families is None or family in families)
+        and (tasks is None or task in tasks)
+    ]
 
 
 def _question(query: Query, limit: int) -> Question:
