@@ -90,6 +90,7 @@ QUESTIONS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(("question", "sql"), QUESTIONS)
 def test_figures_agree_with_sql_written_by_hand(ask: Ask, flights: Path, question: str, sql: str) -> None:
     found = csv_rows(ask(question))
@@ -188,6 +189,7 @@ def test_what_cannot_be_answered_is_refused_honestly(ask: Ask, question: str) ->
     assert state["analysis"] is None
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     "earlier",
     [

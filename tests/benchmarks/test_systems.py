@@ -1,8 +1,6 @@
 """What retrieval is compared with, and ours as the comparison uses it."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 from typing import Literal
 
@@ -14,6 +12,7 @@ from benchmarks.quality.systems import OURS, ablations, systems
 from benchmarks.quality.vectors import Remembered
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
+from tests import programs
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Corpus(
@@ -87,13 +86,8 @@ def test_the_program_tells_a_table_and_writes_the_figures(tmp_path: Path) -> Non
         json.dumps({"conversations": [{"id": "teas", "turns": turns, "questions": questions}]}),
         encoding="utf-8",
     )
-    done = subprocess.run(
-        [sys.executable, "benchmarks/quality.py", "--data", data, "--embedder", "none", "--json", figures],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = ("--data", data, "--embedder", "none", "--json", figures)
+    done = programs.run("benchmarks/quality.py", *words, cwd=ROOT, timeout=120, check=True)
     (measured,) = json.loads(figures.read_text(encoding="utf-8"))
     assert measured["systems"][OURS]["R@1"] == 1.0
     assert measured["systems"]["BM25"]["categories"]["single-hop"]["n"] == 1

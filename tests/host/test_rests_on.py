@@ -178,7 +178,7 @@ CHAINS = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
 def test_a_chain_is_broken_where_something_changed(chain: Chain, team: Team) -> None:
     for text in filter(None, (chain.defined, *chain.asked)):
@@ -195,7 +195,7 @@ def test_there_are_twenty_chains() -> None:
     assert len({chain.name for chain in CHAINS}) == 20
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("chain", [each for each in CHAINS if each.stale], ids=lambda chain: chain.name)
 def test_a_change_that_is_undone_brings_back_what_rests_on_it(chain: Chain, team: Team) -> None:
     for text in filter(None, (chain.defined, *chain.asked)):

@@ -71,6 +71,7 @@ def test_other_commands_take_such_times_too(run: Run) -> None:
     assert run("list", "-u", "ada", "--since", "7 moons").code == 2
 
 
+@pytest.mark.one_in(2)  # of two stores
 @pytest.mark.usefixtures("ids")
 def test_no_color_leaves_no_escapes_on_a_terminal(tmp_path: Path) -> None:
     shows = {}

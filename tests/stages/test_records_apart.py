@@ -109,7 +109,7 @@ ZH_LABELS_TAKEN_FOR_TASKS = [
 OTHER_ZH_LABELS = ["【分析结果】{}", "「初步」{}"]
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "label",
     [
@@ -124,7 +124,7 @@ def test_conclusions_under_one_label_are_as_many_records(memory: SupervisorMemor
     assert all(any(finding in text for text in kept) for finding in FINDINGS)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize(
     "label",
     [
@@ -232,7 +232,7 @@ def reader_of(text: str) -> str:
     return MINILM if text.isascii() else E5
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "texts",
     [

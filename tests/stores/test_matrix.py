@@ -92,7 +92,7 @@ def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable
     vectors = made_by(9_000)
     matrix = Matrix.of(np.arange(9_000) * 3, vectors.copy())
     generator = np.random.default_rng(7)
-    for row in generator.integers(0, 9_000, 20):
+    for row in generator.integers(0, 9_000, 8):
         query = units(vectors[row] + 0.02 * generator.standard_normal(384))
         truth = exact(vectors, query)
         keys, values = matrix.nearest(query, 10)

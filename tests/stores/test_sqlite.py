@@ -2,8 +2,6 @@
 
 import os
 import signal
-import subprocess
-import sys
 import tempfile
 import textwrap
 import threading
@@ -43,6 +41,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from tests import programs
 from tests.breadth import examples
 
 CYCLES = 20
@@ -475,7 +474,7 @@ def test_a_short_lock_is_waited_for(store: Path) -> None:
     other.close()
 
 
-def script(body: str) -> list[str]:
+def script(body: str) -> tuple[str, str]:
     program = f"""
         import os, sys
         from pathlib import Path
@@ -484,11 +483,11 @@ def script(body: str) -> list[str]:
         backend = SqliteBackend(Path(sys.argv[1]))
         {body}
     """
-    return [sys.executable, "-c", textwrap.dedent(program)]
+    return "-c", textwrap.dedent(program)
 
 
 def run(body: str, directory: Path) -> str:
-    return subprocess.run([*script(body), str(directory)], check=True, capture_output=True, text=True).stdout
+    return programs.run(*script(body), directory, timeout=60, check=True).stdout
 
 
 def write_for_ever(directory: Path, acknowledge: int) -> int:
@@ -537,7 +536,7 @@ def test_what_was_acknowledged_survives_kill_9(tmp_path: Path) -> None:
 
 def test_processes_that_open_and_write_at_once_lose_nothing(tmp_path: Path) -> None:
     body = "[backend.write([tea(f'{os.getpid()} tea {n}')]) for n in range(40)]; backend.close()"
-    writers = [subprocess.Popen([*script(body), str(tmp_path / "new")]) for _ in range(4)]
+    writers = [programs.start(*script(body), tmp_path / "new") for _ in range(4)]
     assert [writer.wait(timeout=60) for writer in writers] == [0] * 4
     with closing(SqliteBackend(tmp_path / "new")) as backend:
         assert backend.count(Filter()) == 160

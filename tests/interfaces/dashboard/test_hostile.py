@@ -139,7 +139,7 @@ ASKED = {
 """What each page reads of its address, and one thing that it does not."""
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_an_address_says_is_shown_as_text(visitor: Visitor, payload: str) -> None:
     for page, names in ASKED.items():
@@ -148,7 +148,7 @@ def test_what_an_address_says_is_shown_as_text(visitor: Visitor, payload: str) -
     harmless(visitor, "/dashboard/preview", user="ada", agent="x", question=payload)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("payload", PAYLOADS)
 def test_what_a_form_says_is_shown_as_text(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], payload: str

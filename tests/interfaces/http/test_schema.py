@@ -17,7 +17,7 @@ from supervisor_memory.interfaces.http.app import create_app
 from tests.interfaces.http.conftest import ADDRESS, SETTING, TOKENS, fill
 from tests.interfaces.http.operations import operations
 
-CASES = int(os.environ.get("SCHEMATHESIS_CASES", "3"))
+CASES = int(os.environ.get("SCHEMATHESIS_CASES", "2"))
 
 
 def test_the_page_tells_of_every_operation_with_its_path(tmp_path: Path) -> None:
