@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -444,7 +445,9 @@ class _ReadStore(_NoStore):
     ) -> Hits:
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
-            found = self.attempt("relations", lambda: walk(seeds, query, limit=limit, least=least))
+            # In all the time that is left: what the search has just read needs no thread of its own.
+            look = partial(walk, seeds, query, limit=limit, least=least)
+            found = self._ports.attempt("relations", self._ports.left(), look)
             return Hits() if found is None else _expected(found, Hits, "related")
         from supervisor_memory.stores.related import related_among  # with it comes numpy
 

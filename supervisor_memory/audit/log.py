@@ -25,6 +25,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias, cast
 
 import apsw
@@ -166,12 +167,11 @@ class AuditLog:
             return
         with self._database.writing() as connection:
             names = self._names(connection)
-            tallies.add(connection, tallies.of_events(events), at=at)
             seq, prev_hash = _last_link(connection)
             for event in events:
                 seq += 1
                 prev_hash = self._append_one(connection, names, event, seq, prev_hash, round(at * _MICRO))
-            self._write_accesses(connection, names)
+            self._write_accesses(connection, names, {at // tallies.A_DAY: tallies.of_events(events)})
 
     def check_new(self, events: Sequence[AuditEvent]) -> None:
         """Raise Conflict where `append` would, for callers who must know before the transaction."""
@@ -208,13 +208,22 @@ class AuditLog:
         except BackendError as error:
             _log.warning("%d rows of the access log were not written: %s", count, error)
 
-    def _write_accesses(self, connection: apsw.Connection, names: Pseudonyms) -> None:
+    def _write_accesses(
+        self,
+        connection: apsw.Connection,
+        names: Pseudonyms,
+        counted: Mapping[float, Counter[tallies.Tally]] = MappingProxyType({}),
+    ) -> None:
+        """Write the entries that wait, and what they add to the counts of a day beside what was counted."""
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
+        by_day = {day: Counter(amounts) for day, amounts in counted.items()}
         for day, told in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
-            tallies.add(connection, _tallied(told), at=day * tallies.A_DAY)
+            by_day.setdefault(day, Counter()).update(_tallied(told))
+        for day, amounts in by_day.items():
+            tallies.add(connection, amounts, at=day * tallies.A_DAY)
         for kind, some in groupby(entries, type):
             if kind is Given:
                 self._write_notes(connection, names, cast("Iterable[Given]", some))
@@ -377,9 +386,10 @@ class AuditLog:
         Args:
             op: Only so, such as "inject", in a note; None: in any way, by people too.
         """
-        if not self._is_asked_for_reads:  # from now on each commit keeps up with the notes
-            self._have_read_notes()
-            self._is_asked_for_reads = True
+        if not (self._is_asked_for_reads or self._database.read_only):
+            with self._database.writing(durable=False) as connection:
+                self._read_notes(connection)
+            self._is_asked_for_reads = True  # from now on each commit keeps up with the notes
         with self._database.reading() as connection:
             rows = select(connection, "access", _READS, json.dumps(list(record_ids)), op)
         return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}

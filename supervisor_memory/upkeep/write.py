@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -504,8 +505,14 @@ class Writer:
 
 def use_of(hits: Hits, answer: str) -> float | None:
     """The share of the different terms of a note's records that an answer has too. None: there were none."""
-    told = {term for hit in hits for term in terms(hit.record.content)}
+    told = _terms_of(tuple([hit.record.content for hit in hits]))
     return round(len(told & set(terms(answer[:_LONGEST_ANSWER]))) / len(told), 4) if told else None
+
+
+@lru_cache(maxsize=64)
+def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
+    """The different terms of some texts: a note's, which several answers of a turn were given."""
+    return frozenset(term for text in texts for term in terms(text))
 
 
 def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remembering:

@@ -119,7 +119,7 @@ class _Room:
         self._tongue = tongue
         self._most = view.settings.max_context_tokens
         self._size = view.count_tokens
-        self._left = self._most - self._size(_text((), tongue))
+        self._left = self._most - self._size(_EMPTY[tongue])
         self._line_end = self._size("\n")
         self._sizes: dict[str, tuple[str, int, int]] = {}
         self._size_of_frame: dict[str, int] = {}
@@ -234,6 +234,10 @@ def _lines(hits: Sequence[Hit], tongue: str) -> Iterator[str]:
     for frame, each in said.items():
         each.sort(key=lambda hit: hit.record.created_at)
         yield f"{frame} {' … '.join(map(_told, each))}"
+
+
+_EMPTY = {tongue: _text((), tongue) for tongue in _HEADERS}
+"""A note of nothing, by its language."""
 
 
 def _frame(hit: Hit, tongue: str) -> str:
