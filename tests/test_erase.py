@@ -40,6 +40,7 @@ WITHOUT_TEXTS = {
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",
     "supervisor_memory.disk.files",
+    "supervisor_memory.embedding.word_pieces",  # single characters
     "supervisor_memory.stages.pre_insert.specialists",
     "supervisor_memory.understand.relations",
 }
