@@ -14,6 +14,7 @@ import pytest
 from hypothesis import settings
 
 from common.database import ensure_database
+from supervisor_memory.testing.clock import FixedClock
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
 settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "25")))
@@ -54,6 +55,11 @@ def beside_flights(flights: Path, tmp_path: Path) -> Path:
     demo.mkdir()
     (demo / "flights.sqlite").symlink_to(flights)
     return tmp_path
+
+
+@pytest.fixture
+def clock() -> FixedClock:
+    return FixedClock()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests import programs
+from tests.cases import every_case
 
 ROOT = Path(__file__).parent.parent
 PAGES = [
@@ -64,7 +65,7 @@ def test_a_page_runs_from_top_to_bottom_and_prints_what_it_says(page: str, tmp_p
             assert VARYING.sub("…", said.strip()) == VARYING.sub("…", block.printed.strip())
 
 
-@pytest.mark.parametrize("page", PROGRAMS)
+@every_case("page", PROGRAMS)
 def test_a_page_ends_with_something_that_is_checked(page: str) -> None:
     last = blocks(page)[-1]
     assert last.printed is not None or re.search(r"^\s*assert ", last.code, re.MULTILINE)

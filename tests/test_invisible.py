@@ -12,6 +12,7 @@ from supervisor_memory.errors import IdentityError, InvalidContent
 from supervisor_memory.interfaces.cli.main import app as command_line
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
+from tests.cases import every_case
 from tests.interfaces.dashboard.conftest import Visitor
 
 # Default_Ignorable_Code_Point of Unicode 15.1, which Python's unicodedata does not tell.
@@ -82,9 +83,7 @@ def test_no_name_of_an_agent_a_session_or_a_task_looks_like_another() -> None:
     assert {name: named(wrong) for name, wrong in found.items()} == {name: [] for name in found}
 
 
-@pytest.mark.parametrize(
-    "name", ["ada", "李雷", "O'Brien", "zoë@example.com", "ка́тя", "user 7", "عمر", "ธนา", "अनु"]
-)
+@every_case("name", ["ada", "李雷", "O'Brien", "zoë@example.com", "ка́тя", "user 7", "عمر", "ธนา", "अनु"])
 def test_names_that_are_seen_are_names(name: str) -> None:
     assert taken(unicodedata.normalize("NFC", name))
 

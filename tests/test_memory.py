@@ -45,11 +45,6 @@ DAY = 86_400.0
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
 def memory(clock: FixedClock) -> Iterator[SupervisorMemory]:
     with SupervisorMemory(Settings(embedding_model="none"), clock=clock) as memory:
         yield memory

@@ -23,11 +23,6 @@ from supervisor_memory.upkeep.write import use_of
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
 def memory(tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     settings = Settings(backend="sqlite", path=tmp_path, embedding_model="hashing")
     with SupervisorMemory(settings, clock=clock) as held:

@@ -15,6 +15,7 @@ from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.ports import record
 from tests.breadth import examples
+from tests.cases import every_case
 from tests.interfaces.http.conftest import Client, client, make_client, memory
 
 __all__ = ["client", "make_client", "memory"]
@@ -31,7 +32,7 @@ def opened(backend: Any = None) -> SupervisorMemory:
 # Times
 
 
-@pytest.mark.parametrize(
+@every_case(
     "moment",
     [
         *NEVER,
@@ -158,7 +159,7 @@ def test_what_write_takes_as_metadata_the_import_takes(what: str) -> None:
     assert goes_round(METADATA[what])
 
 
-@pytest.mark.parametrize("what", NOT_TAKEN)
+@every_case("what", NOT_TAKEN)
 def test_what_the_import_would_not_take_write_does_not_take_either(what: str) -> None:
     assert goes_round(NOT_TAKEN[what])
 

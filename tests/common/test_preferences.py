@@ -10,13 +10,14 @@ from agents.text2sql import PROMPT as TEXT2SQL_PROMPT
 from common.delays import Delay
 from common.preferences import Preferences, apply, statements
 from common.turn import read_turn
+from tests.cases import every_case
 
 
 def said(text: str) -> Preferences:
     return apply(Preferences(), statements(text))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("Use tables by default.", Preferences(format="table")),
@@ -57,7 +58,7 @@ def test_a_wish_is_read_in_either_language(text: str, expected: Preferences) -> 
     assert said(text) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "The cat sleeps on the table.",

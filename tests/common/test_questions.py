@@ -1,13 +1,12 @@
 from __future__ import annotations
 
-import pytest
-
 from common.delays import Delay
 from common.filters import Filters
 from common.questions import Question, Unanswerable, read_question, wants_chart
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("words", "expected"),
     [
         ("How many flights left JFK in January?", Question("flights", kept=Filters((1,), ("JFK",)))),
@@ -67,7 +66,7 @@ def test_a_question_is_read_in_either_language(words: str, expected: Question) -
     assert found == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     "words",
     [
         "What's the weather like tomorrow?",

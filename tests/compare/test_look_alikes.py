@@ -4,6 +4,7 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 
 
 def after(*said: str) -> tuple[list[str], list[str]]:
@@ -74,7 +75,7 @@ def test_two_facts_of_one_subject_are_not_joined(one: str, other: str) -> None:
     assert after(one, other) == (["added", "added"], sorted((one, other)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("The bakery orders flour on Mondays.", "From now on, the bakery orders flour on Wednesdays."),

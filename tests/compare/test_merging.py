@@ -25,6 +25,7 @@ from supervisor_memory.stages.insert.merge import Strategy
 from supervisor_memory.stages.insert.place import deciding, normalised
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 
 def fresh(**options: object) -> SupervisorMemory:
@@ -73,7 +74,7 @@ def test_a_new_value_takes_the_place_of_the_old_one(known: str, said: str) -> No
     assert texts(memory) == [said]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("Line 2 runs at 340 bottles a minute", "Line 4 runs at 340 bottles a minute"),

@@ -13,6 +13,7 @@ from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.stages.insert.merge import clearer
 from supervisor_memory.understand.subject import same_attribute, stated
+from tests.cases import every_case
 
 DAY = 86_400.0
 
@@ -100,7 +101,7 @@ def test_roles_are_exchanged_around_a_third_thing(one: str, other: str, *, is_ex
     assert exchanges_roles(beside(read(one), read(other))) is is_exchanged
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("I live in Berlin.", "I moved to Vienna."),
@@ -167,7 +168,7 @@ def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorte
     assert clearer("Petra signs invoices.", "Invoices: Petra signs.") == "Petra signs invoices."
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("I work as a junior analyst.", "I got promoted, I'm a senior analyst now."),
@@ -189,7 +190,7 @@ def test_another_value_replaces_where_a_frame_or_a_reason_tells_it(old: str, new
     assert is_settled(beside(read(old), read(new)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("Sanne handles media buying.", "Milo handles media buying."),

@@ -7,9 +7,10 @@ import pytest
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.model.records import Message
 from supervisor_memory.stages.pre_insert.extract import read_user
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "content"),
     [
         ("Forget that I want tables.", "I want tables"),
@@ -26,7 +27,7 @@ def test_a_retraction_is_a_candidate_that_deletes(text: str, content: str) -> No
     assert (found.event, found.content, found.evidence) == ("DELETE", content, text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Forget it.",
@@ -116,7 +117,7 @@ def test_what_is_named_by_other_words_is_found(said: str, retraction: str) -> No
     assert _left(said, retraction) == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "put_off"),
     [
         ("My dentist is Ines.", "If the clinic closes, forget that my dentist is Ines."),

@@ -14,6 +14,7 @@ from supervisor_memory.compare.slots import plain
 from supervisor_memory.model.records import Kind, content_hash
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.understand.subject import of_another, people, same_attribute, stated
+from tests.cases import every_case
 
 USERS = count()
 KINDS: tuple[Kind, ...] = ("user-profile", "domain-facts")
@@ -195,7 +196,7 @@ def test_two_people_are_two(both: tuple[str, str]) -> None:
     assert not of_another(one, one)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("written_so", "is_read"),
     [
         ("at 9 a.m. or 12 pm", "at 09:00 or 12:00"),
@@ -219,7 +220,7 @@ def test_any_text_has_one_spelling_and_people_or_none(text: str) -> None:
     assert not same_attribute(read(text).states, read(text).states, is_told=False)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "My manager is strict.",

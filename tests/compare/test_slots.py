@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.compare.slots import Slots, difference, same_slots
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "numbers"),
     [
         ("15 minutes", {("15", "min")}),
@@ -44,7 +45,7 @@ def test_numbers_are_read_in_both_languages(text: str, numbers: set[tuple[str, s
     assert Slots(text).numbers == numbers
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "dates"),
     [
         ("2013 年", {"2013"}),
@@ -65,7 +66,7 @@ def test_dates_are_read_in_both_languages(text: str, dates: set[str]) -> None:
     assert Slots(text).dates == dates
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("a", "b", "slot"),
     [
         ("Late means more than 15 minutes", "Late means more than 20 minutes", "number"),
@@ -101,7 +102,7 @@ def test_two_facts_are_told_apart(a: str, b: str, slot: str) -> None:
     assert same_slots(a, b) == (slot == "")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("a", "b"),
     [
         ("Late means more than 15 minutes", "late means over a quarter of an hour"),

@@ -1,15 +1,14 @@
 """Which texts an embedder can read."""
 
-import pytest
-
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.langchain import LangChainEmbedder
 from supervisor_memory.embedding.languages import hint, is_chinese, reads
 from supervisor_memory.embedding.minilm import MiniLM
+from tests.cases import every_case
 from tests.embedding.test_langchain import Counting
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("用户喜欢喝绿茶", True),

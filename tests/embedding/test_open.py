@@ -12,6 +12,7 @@ import pytest
 from supervisor_memory.embedding import minilm
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import EmbedderNotInstalled, EmbeddingError, SettingsError
+from tests.cases import every_case
 
 VOCABULARY = Path(minilm.__file__).with_name("data") / "minilm_vocab.txt"
 
@@ -35,7 +36,7 @@ def fingerprint(model: str | None) -> str:
     return embedder.fingerprint
 
 
-@pytest.mark.parametrize(
+@every_case(
     "model",
     [None, "", " ", "all-MiniLM-L6-v2", "sentence-transformers/all-MiniLM-L6-v2", " all-MiniLM-L6-v2 "],
 )

@@ -5,11 +5,12 @@ import pytest
 
 from supervisor_memory.embedding.protocol import Calibration, check_matrix, check_vector
 from supervisor_memory.errors import BadVector
+from tests.cases import every_case
 
 HALF_WAY = Calibration(unrelated=0.2, same=0.6)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("cosine", "relevance"),
     [(-1.0, 0.0), (0.2, 0.0), (0.4, 0.5), (0.6, 1.0), (1.0, 1.0), (float("nan"), 0.0)],
 )
@@ -35,7 +36,7 @@ def test_the_length_of_a_vector_does_not_matter(scale: float) -> None:
     assert check_vector([3 * scale, 4 * scale], dimension=2, what="a vector") == pytest.approx([0.6, 0.8])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("vector", "complaint"),
     [
         ([1.0, 2.0], r"the query vector has shape \(2,\), expected \(3,\); use the embedder"),

@@ -1,7 +1,6 @@
 """Attacks on what memory leaves alone: streams, states, and whoever else calls a model in the process."""
 
 import operator
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -9,18 +8,11 @@ from langchain_core.messages import AnyMessage, HumanMessage
 from langgraph.checkpoint.memory import InMemorySaver
 
 from supervisor_memory import SupervisorMemory
-from tests.host.graphs import Team, asking, config, open_memory, seed
+from tests.host.graphs import Team, asking, config
 from tests.host.prompted import alone, fences, streaming
 from tests.host.speaking import answering, chain
 
 ADA = config(user_id="ada")
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 async def test_a_model_is_called_with_its_prompt_by_name(memory: SupervisorMemory) -> None:

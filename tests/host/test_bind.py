@@ -4,7 +4,6 @@ import asyncio
 import contextvars
 import gc
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -46,13 +45,6 @@ HOW = pytest.mark.parametrize("how", ["sync", "async"])
 FENCE = "<memory id="
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."
 MODES = ["values", "updates", "messages", "custom", "checkpoints", "tasks", "debug"]
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 def kept(memory: SupervisorMemory, user: str = "ada") -> list[tuple[str | None, str]]:

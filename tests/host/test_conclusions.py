@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from supervisor_memory import Outcome, Scope, SupervisorMemory
 from supervisor_memory.model.records import Record
+from tests.cases import every_case
 from tests.host.graphs import ASK, Graph, Team, asking, audit_of, config, model, open_memory, team
 
 FOUND = "Revenue rose by 12 percent in June because of two new contracts in the north."
@@ -90,12 +91,12 @@ def kept(text: str, *, agent: str = "analyst") -> list[str]:
         return [each.content for each in memory.get_all(user_id="ada")]
 
 
-@pytest.mark.parametrize("text", [*PLANS_AS_CONCLUSIONS, *PLANS])
+@every_case("text", [*PLANS_AS_CONCLUSIONS, *PLANS])
 def test_a_plan_a_status_line_or_a_routing_is_no_conclusion(text: str) -> None:
     assert kept(text) == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [*CONCLUSIONS, "Running costs fell by 7 percent in June."],
 )

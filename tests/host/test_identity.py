@@ -1,7 +1,6 @@
 """Who is acting in a run, and that nobody sees another's memory."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +20,6 @@ from tests.host.graphs import (
     audit_of,
     config,
     model,
-    open_memory,
     outcomes,
     seed,
     team,
@@ -35,13 +33,6 @@ HOW = pytest.mark.parametrize("how", ["sync", "async"])
 class Context:
     user_id: str = ""
     langgraph_user_id: str = ""
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 async def prompt_of(

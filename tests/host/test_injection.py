@@ -2,7 +2,6 @@
 
 import dataclasses
 import sqlite3
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
@@ -36,19 +35,10 @@ from tests.host.graphs import (
     config,
     model,
     notes_in,
-    open_memory,
     raw,
-    seed,
     team,
     texts,
 )
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 async def run(graph: Any, state: Any, where: Any, how: str) -> Any:

@@ -2,7 +2,6 @@
 
 import asyncio
 import time
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -43,13 +42,6 @@ HOW = pytest.mark.parametrize("how", ["sync", "async"])
 PLACED = pytest.mark.parametrize("placement", ["system", "last_user"])
 FENCE = "<memory id="
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 async def run(graph: Any, how: str, given: Any = None, where: Any = None) -> Any:

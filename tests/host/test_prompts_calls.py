@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.host.graphs import ASK, CANARY, asking, config, model, open_memory, seed
+from tests.host.graphs import ASK, CANARY, asking, config, model
 from tests.host.prompted import (
     FENCE,
     OWN,
@@ -40,13 +40,6 @@ from tests.host.prompted import (
     streaming,
     talk,
 )
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 class Answer(BaseModel):

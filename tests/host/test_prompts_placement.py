@@ -1,6 +1,6 @@
 """Where the note stands: behind the system prompt, in the user's latest message, or in the state."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +30,6 @@ from tests.hosts_in_the_wild.few_shot import offline
 
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."
 CONTINUED = "a continued call of the Responses API is not known, and no own prompt is told anything"
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 async def asked(memory: SupervisorMemory, prompt: Any, **options: Any) -> list[BaseMessage]:

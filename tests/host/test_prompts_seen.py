@@ -3,7 +3,6 @@
 import json
 import logging
 import threading
-from collections.abc import Iterator
 from typing import Any, Literal
 
 import pytest
@@ -25,8 +24,6 @@ from tests.host.graphs import (
     audit_of,
     config,
     model,
-    open_memory,
-    seed,
     team,
 )
 from tests.host.prompted import OWN, alone, fences, plain, row
@@ -37,13 +34,6 @@ __all__ = ["run"]
 SEEN_BY_NOBODY = "a note that was put into a node's state counts as seen, though no model call held it"
 NO_WARNING = "nothing is said of a node whose note reaches no model"
 NO_EXPLAINING = "there is no explain_prompt"
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 def readers(memory: SupervisorMemory) -> set[str]:

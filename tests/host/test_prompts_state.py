@@ -1,7 +1,6 @@
 """Inside a wrapped node the state is the host's own; the note is in what the model is sent."""
 
 import dataclasses
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import pytest
@@ -20,22 +19,13 @@ from tests.host.graphs import (
     asking,
     config,
     model,
-    open_memory,
     raw,
-    seed,
     team,
     texts,
 )
 from tests.host.prompted import OWN, alone, fences, plain, row, streaming
 
 FIRST = "the note is the first message of the state that a node sees"
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 @dataclasses.dataclass

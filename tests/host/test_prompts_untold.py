@@ -1,6 +1,6 @@
 """Which model calls inside a wrapped node are told nothing."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -17,13 +17,6 @@ from tests.host.graphs import ASK, Graph, Team, asking, config, model, open_memo
 from tests.host.prompted import OWN, Streaming, fences, row, talk
 
 NO_SILENCE = "there is no memory.silent(), and no call that an own prompt makes is told anything"
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 def translating(inner: Any) -> Any:

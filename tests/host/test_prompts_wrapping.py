@@ -1,23 +1,13 @@
 """The chat models of LangChain are wrapped once, and can be unwrapped."""
 
-from collections.abc import Iterator
-
-import pytest
 from langchain_core.language_models import BaseChatModel
 from langchain_core.tools import BaseTool
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.host import prompts
-from tests.host.graphs import asking, config, model, open_memory, seed, team
+from tests.host.graphs import asking, config, model, team
 
 METHODS = ("generate", "agenerate", "stream", "astream", "_chat_model_stream_v3", "_achat_model_stream_v3")
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 def methods() -> list[object]:

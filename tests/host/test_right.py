@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -29,19 +29,11 @@ from tests.host.graphs import (
     config,
     model,
     open_memory,
-    seed,
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 SEARCH = call_of("memory_search", query="revenue")
-
-
-@pytest.fixture
-def memory() -> Iterator[SupervisorMemory]:
-    with open_memory() as memory:
-        seed(memory)
-        yield memory
 
 
 class Answers(list[str]):

@@ -42,15 +42,11 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 
 SETTINGS = Settings(embedding_model="none", search_timeout_ms=20_000, write_timeout_ms=20_000)
 ADA = ("memories", label_for("ada@x.com"))
 BOB = ("memories", "bob")
-
-
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
 
 
 @pytest.fixture(params=["in_memory", "json", "sqlite"])
@@ -234,7 +230,7 @@ def test_the_label_of_a_user_is_another_spelling_of_the_same_user() -> None:
     assert [user_for(label) for label in labels] == users
 
 
-@pytest.mark.parametrize("label", ["a.b", "100%", "%2e", "%41", "a%2", "K\u212a", "zero\u200bwidth"])
+@every_case("label", ["a.b", "100%", "%2e", "%41", "a%2", "K\u212a", "zero\u200bwidth"])
 def test_a_label_that_label_for_did_not_make_is_no_user(label: str) -> None:
     with pytest.raises(InvalidName):
         user_for(label)

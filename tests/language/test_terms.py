@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, terms
+from tests.cases import every_case
 
 
 @pytest.mark.parametrize(
@@ -108,7 +109,7 @@ def test_threads_stem_the_same_words_to_the_same_stems() -> None:
     assert len(set(results)) == 1
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("以后默认用表格", "zh"),

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.language.tokens import COUNTERS, count_tokens
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "tokens"),
     [
         ("", 0),

@@ -12,6 +12,7 @@ from supervisor_memory.interfaces.printable import one_line
 from supervisor_memory.language.unseen import UNSEEN, visible
 from supervisor_memory.redact.redactor import open_redactor
 from supervisor_memory.stages.post_retrieval.format import clean
+from tests.cases import every_case
 
 HIDING = [
     *("\u034f", "\u115f", "\u1160", "\u17b4", "\u17b5", "\u180b", "\u200b", "\u200d", "\u2060", "\u2066"),
@@ -57,7 +58,7 @@ def test_what_belongs_to_a_picture_or_to_the_spelling_of_a_word_stays(text: str)
         assert memory.get(told.id).content == unicodedata.normalize("NFC", text)
 
 
-@pytest.mark.parametrize("hiding", HIDING, ids=ascii)
+@every_case("hiding", HIDING)
 def test_personal_data_is_found_through_what_nobody_sees(hiding: str) -> None:
     redactor = open_redactor("all", "")
     assert "[EMAIL]" in redactor.text(f"Write to ada@exam{hiding}ple.com.")

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from supervisor_memory.model.records import FrozenDict, FrozenList, frozen, thawed
+from tests.cases import every_case
 
 VALUE = {"list": [1, {"deep": True}, [None]], "text": "茶"}
 
@@ -26,7 +27,7 @@ def test_it_equals_what_it_was_made_of_and_stays_frozen(again: Callable[[Any], A
     assert isinstance(value["list"], FrozenList)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "change",
     [
         lambda value: value.__setitem__("text", "tea"),

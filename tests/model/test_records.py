@@ -28,6 +28,7 @@ from supervisor_memory.model.records import (
     new_id,
     parts_of_message,
 )
+from tests.cases import every_case
 
 
 def record(content: str = "likes tea", *, user: str = "u1", family: str = "user_profile") -> Record:
@@ -41,13 +42,13 @@ def record(content: str = "likes tea", *, user: str = "u1", family: str = "user_
     )
 
 
-@pytest.mark.parametrize("nobody", [None, "", " ", "\t", "null", "undefined", "None", 0, b"u1"])
+@every_case("nobody", [None, "", " ", "\t", "null", "undefined", "None", 0, b"u1"])
 def test_no_user_is_an_error_and_never_a_shared_bucket(nobody: object) -> None:
     with pytest.raises(MissingUser, match="user id"):
         Scope(nobody)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "lookalike",
     [
         "u1 ",
@@ -68,9 +69,7 @@ def test_a_user_id_that_could_pass_for_another_is_refused(lookalike: str) -> Non
         Scope(lookalike)
 
 
-@pytest.mark.parametrize(
-    "name", ["ada@example.com", "a.b.c", "用户一", "１", "K", "user/1", "%", "*", "../x"]
-)
+@every_case("name", ["ada@example.com", "a.b.c", "用户一", "１", "K", "user/1", "%", "*", "../x"])
 def test_any_honest_name_is_a_user_id(name: str) -> None:
     assert Scope(name).user_id == name
 

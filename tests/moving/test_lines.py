@@ -18,6 +18,7 @@ from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
 from tests.breadth import examples
+from tests.cases import every_case
 
 STORED = all_of(full_store())
 LINES = [record_line(each) for each in STORED]
@@ -147,7 +148,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("what", BAD)
+@every_case("what", BAD)
 def test_bad_input_is_refused_with_its_line_and_the_rest_is_taken(what: str) -> None:
     path, value = BAD[what]
     line = changed(LINES[VECTOR], path, value)
@@ -160,14 +161,13 @@ def test_bad_input_is_refused_with_its_line_and_the_rest_is_taken(what: str) -> 
     assert len(moved.refused[0].told) < 500
 
 
-@pytest.mark.parametrize(
+@every_case(
     "line",
     [
         *(b"[" * 100_000, b'{"a":' * 50_000, b"[" * 2_000 + b"]" * 2_000, b'{"record":NaN}', b"null", b"7"),
         *(b'"text"', b"\xff\xfe", b"{", b'{"record":{}}', b'{"end":{"records":-1}}', b"1" * 5_000),
         *(b'{"record":{"importance":1e999}}', b'{"format":"supervisor-memory","number":1}'),
     ],
-    ids=range(14),
 )
 def test_what_is_no_record_is_refused_as_a_line(line: bytes) -> None:
     with pytest.raises(SupervisorMemoryError):

@@ -19,11 +19,6 @@ FACTS = (
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
 def memory(clock: FixedClock) -> SupervisorMemory:
     memory = SupervisorMemory(Settings(embedding_model="none"), clock=clock)
     for fact in FACTS:

@@ -22,6 +22,7 @@ from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.recipe_contract import ADA, BOB, CONVERSATIONS, RecipeContract, hold
+from tests.cases import every_case
 from tests.recipes.names import NAMES
 
 STORES = ("sqlite", "json", "qdrant")
@@ -100,7 +101,7 @@ def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(
         assert b"Leuven" not in left
 
 
-@pytest.mark.parametrize("name", NAMES)
+@every_case("name", NAMES)
 def test_each_says_where_it_is_from_what_differs_and_what_its_constants_are(name: str) -> None:
     told = published(name)
     assert told is not None

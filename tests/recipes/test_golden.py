@@ -39,6 +39,7 @@ from supervisor_memory.recipes.scm import SUMMARY, three_ways
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.recipes.vectors import Given
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
@@ -224,7 +225,7 @@ def contents(memory: SupervisorMemory) -> set[str]:
     return {each.content for each in memory.get_all(user_id="ada")}
 
 
-@pytest.mark.parametrize("case", golden("baseline")["cases"])
+@every_case("case", golden("baseline")["cases"])
 def test_baseline(case: Any) -> None:
     clock = FixedClock()
     with SupervisorMemory(WIDE, recipe="baseline", clock=clock) as memory:
@@ -393,7 +394,7 @@ def test_mem0_does_what_the_model_says(act: Any) -> None:
         assert left == table
 
 
-@pytest.mark.parametrize("case", golden("mem0")["meant"])
+@every_case("case", golden("mem0")["meant"])
 def test_mem0_without_a_model(case: Any) -> None:
     with SupervisorMemory(SETTINGS, recipe="mem0") as memory:
         memory.write(case["old"], user_id="ada")

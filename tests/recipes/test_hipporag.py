@@ -25,6 +25,7 @@ from supervisor_memory.recipes.operators.phrases import (
 from supervisor_memory.signals.pagerank import pagerank
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 # r0-e0, r0-e1, r1-e1, r1-e2, r2-e2: records 0, 1, 2 and names 3, 4, 5
@@ -44,7 +45,7 @@ def test_a_chain_is_walked_as_it_is_solved_exactly(damping: float, records: tupl
     assert again == pytest.approx(records, abs=1e-5)
 
 
-@pytest.mark.parametrize("seed", range(20))
+@every_case("seed", range(20))
 def test_any_graph_is_walked_as_it_is_solved_exactly(seed: int) -> None:
     draw = np.random.default_rng(seed)
     count, edges = 30, 40
@@ -67,7 +68,7 @@ def test_names_begin_the_walk_by_the_mean_of_their_facts_over_their_holders() ->
     assert found == pytest.approx({"lund": 1.0, "kiel": 0.4})
 
 
-@pytest.mark.parametrize("seed", range(10))
+@every_case("seed", range(10))
 def test_a_group_is_walked_as_an_edge_between_each_two_of_it(seed: int) -> None:
     draw = np.random.default_rng(seed)
     groups = [draw.choice(12, size=size, replace=False) for size in (1, 2, 3, 5)]

@@ -4,6 +4,7 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
 OLD, NEW = "Ada likes cheese pizza.", "Ada likes chicken pizza as well."
@@ -34,7 +35,7 @@ def test_what_the_model_says_is_done(answer: str, status: str, texts: set[str]) 
     assert len(model.prompts) == 1  # the first fact had nothing to be compared with
 
 
-@pytest.mark.parametrize(
+@every_case(
     "answer",
     [
         "I do not know",

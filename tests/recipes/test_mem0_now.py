@@ -7,6 +7,7 @@ from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import Filter, Hit, Hits, Query, Scope
 from supervisor_memory.recipes.mem0_now import Constants, by_words, entity_boost, fuse, fused
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALL = ("meaning", "words", "entities")
 
@@ -18,7 +19,7 @@ def test_the_score_of_the_reference() -> None:
     assert fused(parts, active=ALL) == pytest.approx(0.6975, abs=5e-5)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("count", "middle"), [(1, 5.0), (3, 5.0), (4, 7.0), (6, 7.0), (7, 9.0), (9, 9.0), (15, 10.0), (16, 12.0)]
 )
 def test_the_curve_of_the_words_is_that_of_the_length_of_the_question(count: int, middle: float) -> None:

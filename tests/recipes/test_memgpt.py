@@ -14,6 +14,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.recipes.test_golden import golden
 from tests.recipes.vectors import Given
 
@@ -21,7 +22,7 @@ SETTINGS = Settings(embedding_model="none", queue_worker=False)
 GOLDEN, AGENT = golden("memgpt"), golden("memgpt_agent")
 
 
-@pytest.mark.parametrize("case", GOLDEN["overflow"])
+@every_case("case", GOLDEN["overflow"])
 def test_as_many_messages_are_summed_up_as_in_the_published_code(case: dict[str, Any]) -> None:
     users = [place % 2 == 0 for place in range(len(case["tokens"]))]
     assert overflowing(case["tokens"], users, share=0.75, keep=3) == (case["summarised"] or 0)

@@ -7,6 +7,7 @@ import pytest
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.recipes.memorybank import PUBLISHED
+from tests.cases import every_case
 
 
 def test_a_constant_is_changed_by_name() -> None:
@@ -14,7 +15,7 @@ def test_a_constant_is_changed_by_name() -> None:
     assert PUBLISHED.recipe(floor=0.2).name == "memorybank"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("changed", "told"),
     [
         ({"dayz": 3.0}, "recipe 'memorybank' has no constant 'dayz'; it has days, floor, top_k"),

@@ -14,6 +14,7 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.redact.spans import Span, merged
 from tests.breadth import examples
+from tests.cases import every_case
 from tests.redact.samples import TYPES, canaries, harmless
 
 ALL = open_redactor("all", "CN,US")
@@ -28,7 +29,7 @@ def test_whatever_people_write_becomes_its_placeholder_and_nothing_else_changes(
     assert missed == {}
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@every_case("type_", TYPES)
 def test_each_type_is_found_by_itself(type_: str) -> None:
     alone = open_redactor("secrets" if type_ == "SECRET" else type_, "CN,US")
     missed = {c.text: alone.text(c.text) for c in canaries(type_, 60, seed=1) if c.told in alone.text(c.text)}
@@ -41,7 +42,7 @@ def test_of_harmless_lines_less_than_one_in_a_hundred_is_touched() -> None:
     assert len(touched) < len(lines) / 100, touched
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "redacted"),
     [
         ("电话13800138000，邮箱a@b.cn", "电话[PHONE]，邮箱[EMAIL]"),

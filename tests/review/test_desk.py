@@ -34,11 +34,6 @@ TABLES = "The user prefers answers as tables."
 REVIEWER = "rita@example.com"
 
 
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
 @pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:

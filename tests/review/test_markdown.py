@@ -20,11 +20,6 @@ DEFINITION = "delayed means more than 15 minutes late at the gate"
 
 
 @pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
-@pytest.fixture
 def memory(clock: FixedClock) -> Iterator[SupervisorMemory]:
     with SupervisorMemory(Settings(embedding_model="none"), clock=clock) as opened:
         opened.write(DEFINITION, user_id="ada")

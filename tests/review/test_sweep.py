@@ -18,11 +18,6 @@ RITA = "rita"
 GOOD, BAD = "Berlin has a zoo.", "The deploy key is on the wiki page."
 
 
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
 @pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:

@@ -19,11 +19,6 @@ DAY = 86_400.0
 LOVE, HATE = "I love Chinese food.", "I hate Chinese food."
 
 
-@pytest.fixture
-def clock() -> FixedClock:
-    return FixedClock()
-
-
 @pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     assert request.param in STORES

@@ -17,6 +17,7 @@ from supervisor_memory.understand.dates import (
     mentions_time,
     named_dates,
 )
+from tests.cases import every_case
 
 
 def at(day: str) -> float:
@@ -35,7 +36,7 @@ def spoken(text: str, now: float = NOW) -> list[str]:
     return [f"{day(r.start)}..{day(r.end)}{'*' if r.year_open else ''}" for r in named_dates(text, now)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("What happened on 7 May 2023?", "2023-05-07..2023-05-08"),
@@ -74,7 +75,7 @@ def test_what_names_its_year_is_that_time(text: str, expected: str) -> None:
     assert spoken(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("yesterday", "2026-11-21..2026-11-22"),
@@ -130,7 +131,7 @@ def test_what_is_told_from_the_present_is_counted_from_now(text: str, expected: 
     assert spoken(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("in May", "2026-05-01..2026-06-01*"),
@@ -158,7 +159,7 @@ def test_a_month_without_a_year_is_the_latest_and_leaves_the_year_open(text: str
     assert spoken(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("between May and July 2023", "2023-05-01..2023-08-01"),
@@ -186,7 +187,7 @@ def test_two_ends_parts_and_open_ends(text: str, expected: str) -> None:
     assert spoken(text) == [expected]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "told", "base"),
     [
         ("the week before August 3, 2023", "2023-07-27..2023-08-03", "2023-08-03..2023-08-04"),
@@ -244,17 +245,17 @@ ORDINARY = [
 ]
 
 
-@pytest.mark.parametrize("text", ORDINARY)
+@every_case("text", ORDINARY)
 def test_ordinary_words_numbers_and_habits_name_no_time(text: str) -> None:
     assert spoken(text) == []
 
 
-@pytest.mark.parametrize("text", [each for each in ORDINARY if "February" not in each])
+@every_case("text", [each for each in ORDINARY if "February" not in each])
 def test_they_do_not_say_when_either(text: str) -> None:
     assert not mentions_time(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "I saw her yesterday",
@@ -269,7 +270,7 @@ def test_a_record_that_says_when_is_known(text: str) -> None:
     assert mentions_time(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "When did she move?",
@@ -394,7 +395,7 @@ def test_a_fit_is_between_0_and_1_and_1_inside(
     assert (found[np.array(inside, dtype=bool)] == 1).all()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "piece",
     [
         "1",

@@ -15,6 +15,7 @@ from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 from supervisor_memory.understand.dates import OTHER_YEAR, closeness, named_dates
+from tests.cases import every_case
 
 
 def index_of(*records: Record) -> Index:
@@ -210,7 +211,7 @@ def test_no_signal_is_ever_no_number_or_beyond_its_bounds(
         assert all(np.isfinite(value) for value in parts.values())
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("asked", "text", "fit"),
     [
         ("net revenue in Q2 2026?", "Net revenue in Q2 2026 was 3.9 million.", 1.0),

@@ -7,11 +7,12 @@ from hypothesis import strategies as st
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.understand.names import identifier_match, identifiers, kin, named_people
+from tests.cases import every_case
 
 TEAM = ("Eleanor", "Natalie", "王芳", "李小明", "José", "Will", "May")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("query", "named"),
     [
         ("What did Eleanor's dog do?", {"Eleanor"}),
@@ -54,7 +55,7 @@ def test_months_and_question_words_are_no_nicknames() -> None:
     assert named_people("The trip of Mar 5 And How", ["Maria", "Theodore", "Andrew", "Howard"]) == frozenset()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "found"),
     [
         ("the arr_delay of flights.dep_delay", {"arr_delay", "flights.dep_delay"}),
@@ -139,7 +140,7 @@ def test_a_hundred_kilobytes_of_anything_come_to_an_end(piece: str) -> None:
 # --- kin
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("mothers", "mum"),

@@ -15,6 +15,7 @@ from supervisor_memory.stages.pre_insert.extract import MAX_CONCLUSION, MAX_ITEM
 from supervisor_memory.stages.pre_insert.extractors import Extractor, extracting
 from supervisor_memory.stages.pre_insert.langmem import langmem_extractor
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.cases import every_case
 
 SAID = "Always answer in tables. The depot in Kiel closes at noon."
 BY_RULES = "Always answer in tables."
@@ -71,7 +72,7 @@ def test_what_the_user_did_not_say_is_no_wish_of_the_user() -> None:
     assert [record.content for record in kept(lambda messages: invented)] == [BY_RULES]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "answer",
     [
         None,

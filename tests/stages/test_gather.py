@@ -11,6 +11,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
 from supervisor_memory.testing.ports import ports
+from tests.cases import every_case
 
 HERE = Scope("alice", session_id="s1")
 VIEW = ports().read_store()
@@ -129,9 +130,7 @@ def sharpened(reply: str, *messages: str | Message) -> Remembering:
     return sharpen(said(*messages), ports(complete=lambda prompt: reply).read_store())
 
 
-@pytest.mark.parametrize(
-    "nonsense", ["banana", "[", "[1, 2", "]['", '[{"content": 5}]', "[" * 50_000 + "]" * 50_000]
-)
+@every_case("nonsense", ["banana", "[", "[1, 2", "]['", '[{"content": 5}]', "[" * 50_000 + "]" * 50_000])
 def test_a_models_nonsense_is_dropped(nonsense: str) -> None:
     assert sharpened(nonsense, "the moon is up").candidates == ()
 

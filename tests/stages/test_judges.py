@@ -25,6 +25,7 @@ from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence
 from supervisor_memory.stages.insert.place import deciding
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 TEA = record("Alice drinks tea in the morning")
@@ -53,7 +54,7 @@ def on_the_first(decide: Callable[[Record], Decision]) -> Judge:
     return judge
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("decision", "status", "active"),
     [
         ("add", "added", {"Alice drinks tea in the morning", "Alice drinks coffee in the morning"}),

@@ -21,6 +21,7 @@ from langgraph.types import StreamMode
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.host.graphs import Graph, Team, asking, config, open_memory
 
 SECRET = "kiel-depot"
@@ -156,7 +157,7 @@ async def test_a_verb_that_a_host_calls_in_a_run_shows_nothing_either(llm: Strea
 # --- what a model may be
 
 
-@pytest.mark.parametrize("thing", ["openai:gpt", 5, object(), ScriptedModel, lambda prompt: "x", {}])
+@every_case("thing", ["openai:gpt", 5, object(), ScriptedModel, lambda prompt: "x", {}])
 def test_what_is_no_model_is_refused_at_the_door(thing: Any) -> None:
     with pytest.raises(SettingsError, match=r"llm is .* no chat model; pass an object such as") as raised:
         SupervisorMemory(Settings(embedding_model="none"), llm=thing)

@@ -11,6 +11,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.stages.pre_insert.extract import MAX_ITEMS
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 FACT = {"content": "The depot in Kiel closes at noon.", "kind": "domain-facts"}
 LIST = json.dumps([FACT])
@@ -18,7 +19,7 @@ SAID = "Always answer in tables. The depot in Kiel closes at noon."
 RULES = "Always answer in tables."
 
 
-@pytest.mark.parametrize(
+@every_case(
     "reply",
     [
         LIST,
@@ -40,7 +41,7 @@ def test_an_empty_list_is_an_answer(reply: str) -> None:
     assert listed(reply) == []
 
 
-@pytest.mark.parametrize("reply", ["", "nothing", "{", "[", "[1, 2", "{}", "null", "[" * 100_000])
+@every_case("reply", ["", "nothing", "{", "[", "[1, 2", "{}", "null", "[" * 100_000])
 def test_what_holds_none_is_none(reply: str) -> None:
     assert listed(reply) is None
 

@@ -20,6 +20,7 @@ from supervisor_memory.stages.post_retrieval.rank import rank
 from supervisor_memory.stages.post_retrieval.rerank import ask_model, cross_encoder, mmr, reranked
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 SHORT = st.text("退款ab ", min_size=1, max_size=12).filter(str.strip)
@@ -150,7 +151,7 @@ def test_the_model_is_asked_for_an_order(answer: str, expected: str) -> None:
     assert not world.degraded
 
 
-@pytest.mark.parametrize("answer", ["", "none of them", "0, 1", "4, 1", "1, 99999999999999999999", "①②"])
+@every_case("answer", ["", "none of them", "0, 1", "4, 1", "1, 99999999999999999999", "①②"])
 def test_an_answer_that_is_no_order_leaves_the_order_and_is_told(answer: str) -> None:
     world = ports(complete=lambda prompt: answer)
     assert order(ask_model(), ranked("a", "b", "c"), world) == ["a", "b", "c"]

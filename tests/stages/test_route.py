@@ -14,6 +14,7 @@ from supervisor_memory.stages.pre_retrieval.route import route, route_turn
 from supervisor_memory.testing.ports import ports
 from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.understand.statements import read_statements
+from tests.cases import every_case
 
 PREFERENCES = [
     # 以后, 默认, 记住, 偏好, 习惯 and their kin
@@ -249,21 +250,21 @@ INSTRUCTIONS = [
 ]
 
 
-@pytest.mark.parametrize("text", PREFERENCES)
+@every_case("text", PREFERENCES)
 def test_a_lasting_preference_goes_to_the_profile(text: str) -> None:
     found = route(text)
     assert found.should_write
     assert found.kinds == ("user-profile",), found
 
 
-@pytest.mark.parametrize("text", DEFINITIONS)
+@every_case("text", DEFINITIONS)
 def test_a_definition_goes_to_the_facts(text: str) -> None:
     found = route(text)
     assert found.should_write
     assert found.kinds == ("domain-facts",), found
 
 
-@pytest.mark.parametrize("text", NOTHING_TO_WRITE)
+@every_case("text", NOTHING_TO_WRITE)
 def test_rules_take_nothing_of_this_for_lasting(text: str) -> None:
     assert [each for each in read_statements(text).worth_keeping if not each.is_learned] == []
 
@@ -273,21 +274,21 @@ def test_of_what_states_nothing_lasting_the_second_reader_lets_at_most_one_in_fi
     assert len(written) <= len(NOTHING_TO_WRITE) / 50, written
 
 
-@pytest.mark.parametrize("text", NOT_TO_BE_REMEMBERED)
+@every_case("text", NOT_TO_BE_REMEMBERED)
 def test_what_the_user_wants_unremembered_is_not_written(text: str) -> None:
     found = route(text)
     assert not found.should_write
     assert "do-not-remember" in found.reasons
 
 
-@pytest.mark.parametrize("text", INSTRUCTIONS)
+@every_case("text", INSTRUCTIONS)
 def test_orders_to_be_somebody_else_are_not_written(text: str) -> None:
     found = route(text)
     assert not found.should_write
     assert "instruction-to-assistant" in found.reasons
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "reason"),
     [
         ("以后都用表格", "standing-instruction"),
@@ -332,7 +333,7 @@ def test_a_preference_and_a_definition_are_both_written() -> None:
     assert route("以后都用表格。GMV 不含退款。").kinds == ("user-profile", "domain-facts")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["hi", "Hello there!", "thanks", "Thank you so much!!", "ok", "OK.", "got it", "bye", "Good morning", "",
      "你好", "你好！", "谢谢", "谢谢你啦~", "好的", "好的，谢谢", "嗯嗯", "收到", "明白了", "再见",
@@ -345,7 +346,7 @@ def test_small_talk_needs_no_memory(text: str) -> None:
     assert found.families == ()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "谢谢，六月呢",
@@ -361,7 +362,7 @@ def test_everything_else_reads(text: str) -> None:
     assert route(text).should_read
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["上次的报告再来一份", "按之前说过的口径算", "还记得我的时区吗", "老样子", "same as last time",
      "as before, please", "the format we agreed on", "use my usual chart", "do you remember my name?"],

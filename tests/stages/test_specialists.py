@@ -20,6 +20,7 @@ from supervisor_memory.stages.pre_insert.specialists import (
     read_specialist,
 )
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 ALL = ("personal", "procedural", "tool", "identity")
 FAILED = [
@@ -46,7 +47,7 @@ def heard(text: str, by: Any = "user") -> Heard:
     return Heard(text, Source(by), by, 0.0)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("texts", "needed"),
     [
         ([heard("Use tables.")], ["personal"]),

@@ -4,9 +4,10 @@ import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.stages.pre_insert.gather import issue_key
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "said",
     [
         "AIR-12: what is new?",
@@ -26,7 +27,7 @@ def test_a_key_that_the_words_are_about_names_a_task(said: str) -> None:
     assert issue_key([said]) == "air-12"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "said",
     [
         "How did COVID-19 change that?",

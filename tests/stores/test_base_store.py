@@ -54,6 +54,7 @@ from supervisor_memory.testing.backend_contract import (
 )
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.breadth import examples
+from tests.cases import every_case
 from tests.stores.test_filters import STEPS, Step, filters, outcome, records, search, state
 
 WORDS_ONLY = Settings(embedding_model="none")
@@ -236,9 +237,7 @@ def test_two_prefixes_in_one_store_are_two_memories() -> None:
     assert everything(two) == ()
 
 
-@pytest.mark.parametrize(
-    "prefix", [(), "memory", ("a.b",), ("",), ("langgraph",), ("a", "b\x00"), ("*",), (1,)]
-)
+@every_case("prefix", [(), "memory", ("a.b",), ("",), ("langgraph",), ("a", "b\x00"), ("*",), (1,)])
 def test_a_prefix_that_cannot_begin_a_namespace_is_refused(prefix: Any) -> None:
     with pytest.raises(SettingsError, match="supervisor_memory"):
         BaseStoreBackend(InMemoryStore(), prefix=prefix)
@@ -370,7 +369,7 @@ def test_it_answers_as_the_reference_after_any_history(steps: list[Step]) -> Non
 # What others do to the store
 
 
-@pytest.mark.parametrize(
+@every_case(
     "change",
     [
         lambda value: {},
@@ -386,7 +385,6 @@ def test_it_answers_as_the_reference_after_any_history(steps: list[Step]) -> Non
         lambda value: value | {"vector": "AAA="},
         lambda value: {name: value[name] for name in value if name != "tags"},
     ],
-    ids=range(12),
 )
 def test_a_damaged_item_is_named_and_left_as_it_is(change: Callable[[dict[str, Any]], Any]) -> None:
     store = InMemoryStore()

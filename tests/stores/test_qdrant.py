@@ -35,6 +35,7 @@ from supervisor_memory.testing.backend_contract import (
     with_vector,
 )
 from tests.breadth import examples
+from tests.cases import every_case
 from tests.stores.test_filters import (
     STEPS,
     Step,
@@ -231,7 +232,7 @@ def test_two_prefixes_in_one_store_are_two_memories_and_the_rest_is_left_alone()
     assert client.count("documents").count == client.count("memory~theirs~of~another~kind").count == 0
 
 
-@pytest.mark.parametrize("prefix", ["", "a~b", "a/b", "x" * 49, "用户", None])
+@every_case("prefix", ["", "a~b", "a/b", "x" * 49, "用户", None])
 def test_a_prefix_that_cannot_begin_a_name_is_refused(prefix: Any) -> None:
     with pytest.raises(SettingsError, match="memory"):
         in_memory(prefix=prefix)
@@ -344,7 +345,7 @@ def test_memory_alone_is_volatile_and_says_so(tmp_path: Path) -> None:
     assert not settings.path.exists()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("url", "says"),
     [
         (None, "set QDRANT_URL"),

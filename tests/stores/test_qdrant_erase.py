@@ -76,7 +76,7 @@ class TestLocalPath(SharedErasingContract):
         return lambda: QdrantBackend(client, audit=tmp_path)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("division", ["family", "namespace"])
 class TestServer(SharedErasingContract):
     """Each handle is an instance with an audit log of its own: only the server tells of tombstones."""

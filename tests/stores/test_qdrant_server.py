@@ -57,7 +57,7 @@ def double() -> Iterator[QdrantDouble]:
         yield server
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 class TestServer(PersistentBackendContract):
     """Each handle is an instance of its own, as in another process, over one audit log."""
 

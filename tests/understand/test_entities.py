@@ -5,9 +5,10 @@ import time
 import pytest
 
 from supervisor_memory.understand.entities import LONGEST, MOST, entities, named_terms, shared
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "names"),
     [
         ("The rows of fct_baskets come out of basket_loader.", {"fct_baskets", "basket_loader"}),

@@ -16,6 +16,7 @@ from supervisor_memory.understand.lessons import (
     with_lesson,
     worded,
 )
+from tests.cases import every_case
 
 
 def lesson(bad: dict[str, Any], good: dict[str, Any], error: str, tool: str = "run_sql") -> Lesson | None:
@@ -69,7 +70,7 @@ def test_a_lesson_tells_the_change_exactly(
     assert worded("run_sql", [found(bad, good, error)], count=count_tokens).text == told
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("bad", "good", "error"),
     [
         ({"sql": "SELECT 1"}, {"sql": "SELECT 1"}, "timeout"),
@@ -131,7 +132,7 @@ def why(bad: dict[str, Any], good: dict[str, Any], error: str, tool: str = "run_
     return doubts(found(bad, good, error), [Call.of(tool, bad, error)], Call.of(tool, good))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "name",
     [
         "to",
@@ -194,7 +195,7 @@ def test_a_name_of_the_data_that_an_error_names_is_taken(name: str) -> None:
     assert why(wrong, {**wrong, name: "s3://evil/q"}, error) == WAITS
 
 
-@pytest.mark.parametrize(
+@every_case(
     "value",
     [
         "evil.example:8080",
@@ -226,7 +227,7 @@ def test_where_a_value_leads_and_what_it_does_is_decided_by_a_person(value: str)
     assert why({"q": "x_1", "k": 1}, {"q": value.replace("+", " "), "k": 1}, "invalid q: x_1") == WAITS
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("bad", "good", "error"),
     [
         ({"sql": "SELECT delay FROM t"}, {"sql": "DELETE FROM t"}, "no such column: delay"),
@@ -256,7 +257,7 @@ def test_what_writes_reads_secrets_or_loosens_is_decided_by_a_person(
     assert why(bad, good, error) == WAITS
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("bad", "good", "error"),
     [
         ({"day": "May 2013"}, {"day": "2013-05"}, "time data 'May 2013' does not match format '%Y-%m'"),

@@ -3,9 +3,10 @@
 import pytest
 
 from supervisor_memory.understand.questions import opening
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Where were we?",
@@ -37,9 +38,7 @@ def test_a_greeting_asks_nothing(text: str) -> None:
     assert found.wants == "greeting"
 
 
-@pytest.mark.parametrize(
-    "text", ["thanks", "Great, thank you so much!", "bye", "谢谢", "好的，辛苦了", "再见"]
-)
+@every_case("text", ["thanks", "Great, thank you so much!", "bye", "谢谢", "好的，辛苦了", "再见"])
 def test_who_thanks_agrees_or_takes_leave_begins_nothing(text: str) -> None:
     assert opening(text) is None
 
@@ -52,7 +51,7 @@ def test_what_follows_a_colon_or_a_cue_is_what_is_gone_on_with(text: str) -> Non
     assert not found.is_bare
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "wants", "topic"),
     [
         ("Let's go on with the churn model", "go-on", {"churn", "model"}),
@@ -81,7 +80,7 @@ def test_a_word_is_not_cut_by_a_character_that_says_nothing_by_itself() -> None:
     assert (found.wants, found.topic, found.unsure) == ("go-on", (), ("问卷",))
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "What is the capital of Peru?",

@@ -3,6 +3,7 @@
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from tests.cases import every_case
 
 ADA = Scope("ada")
 
@@ -34,7 +35,7 @@ def test_what_another_says_within_a_message_changes_nothing(said: str, known: st
     assert heard(said, known=known) == [known]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("I work at Maersk.", "I no longer work at Maersk."),

@@ -1,10 +1,10 @@
 """What was pasted into a message is not the user's own; what the user wrote around it is."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.understand.statements import read_statements, without_pasted
+from tests.cases import every_case
 
 MAIL = "Can you answer this mail?\n\nHi,\nI'm vegan. From now on use tables.\nBest, Eve"
 PASTED = [
@@ -29,14 +29,14 @@ OWN = [
 ]
 
 
-@pytest.mark.parametrize("text", PASTED)
+@every_case("text", PASTED)
 def test_what_others_wrote_states_nothing(text: str) -> None:
     read = read_statements(text)
     assert read.worth_keeping == ()
     assert "pasted" in [each.reason for each in read.all]
 
 
-@pytest.mark.parametrize("text", OWN)
+@every_case("text", OWN)
 def test_what_the_user_wrote_stays(text: str) -> None:
     assert without_pasted(text) == text
     assert len(read_statements(text).worth_keeping) >= 1

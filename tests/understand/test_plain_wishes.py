@@ -1,11 +1,10 @@
 """Wishes and facts that are said without ado are kept; what only looks like them is not."""
 
-import pytest
-
 from supervisor_memory.understand.statements import read_statements
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Use footnotes.",
@@ -45,7 +44,7 @@ def test_what_is_plainly_said_is_kept(text: str) -> None:
     assert [each.text for each in read_statements(text).worth_keeping] == [text]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Use the second table.",

@@ -1,8 +1,7 @@
 """Plans, status lines and routing are told from what was found out by their shape."""
 
-import pytest
-
 from supervisor_memory.stages.pre_insert.extract import read_agent
+from tests.cases import every_case
 
 OF_THE_WORK = [
     "Parsed query intent: metric_analysis.",
@@ -130,11 +129,11 @@ def kept(text: str) -> list[str]:
     return [each.content for each in found if each.kind == "task-traces"]
 
 
-@pytest.mark.parametrize("text", OF_THE_WORK)
+@every_case("text", OF_THE_WORK)
 def test_what_tells_of_the_work_is_no_conclusion(text: str) -> None:
     assert kept(text) == []
 
 
-@pytest.mark.parametrize("text", FOUND_OUT)
+@every_case("text", FOUND_OUT)
 def test_what_was_found_out_is_one(text: str) -> None:
     assert kept(text) == [text]

@@ -8,9 +8,10 @@ from hypothesis import strategies as st
 
 from supervisor_memory.understand.dates import named_dates
 from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked_for, parts_of_question
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "parts"),
     [
         (

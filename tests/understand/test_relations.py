@@ -6,6 +6,7 @@ import pytest
 
 from supervisor_memory.understand.lineage import lineage_of
 from supervisor_memory.understand.relations import relations
+from tests.cases import every_case
 
 ADVISED = (
     ("李明", "studies_at", "北京大学"),
@@ -43,7 +44,7 @@ def test_english_says_the_same_with_a_pronoun_and_a_clause_of_its_own() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "relation"),
     [
         ("The harbour board, also called dash_40, is slow.", ("harbour board", "same_as", "dash_40")),
@@ -63,7 +64,7 @@ def test_a_relation_is_read(text: str, relation: tuple[str, str, str]) -> None:
     assert relation in told(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "SELECT a FROM t",
@@ -78,7 +79,7 @@ def test_what_names_no_two_things_tells_no_relation(text: str) -> None:
     assert relations(text) == ()
 
 
-@pytest.mark.parametrize("piece", ["is ", "的是", "called by a ", "在大学的", "reads from, ", "「"])
+@every_case("piece", ["is ", "的是", "called by a ", "在大学的", "reads from, ", "「"])
 def test_a_hostile_text_takes_no_longer_than_a_long_one(piece: str) -> None:
     begun = time.perf_counter()
     relations(piece * (64_000 // len(piece)))

@@ -6,12 +6,12 @@ from types import FrameType
 from typing import Any
 
 import numpy as np
-import pytest
 
 from supervisor_memory.model.records import Message
 from supervisor_memory.stages.pre_insert.extract import read_user
 from supervisor_memory.understand.sense import sense_of
 from supervisor_memory.understand.statements import Statement, decided
+from tests.cases import every_case
 
 MOST = 5
 FINGERPRINT = "all-MiniLM-L6-v2@int8-1.0.0/384"
@@ -42,7 +42,7 @@ def by_sense(read: Sequence[Statement]) -> list[Statement]:
     return [decided(each, sense.again(each.learned, vector)) if each.learned else each for each in read]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Ferry tickets for the crew are booked through the harbour desk.",

@@ -5,6 +5,7 @@ import sys
 import pytest
 
 from supervisor_memory.understand.sql import Tables, one_query, query_of, tables_of
+from tests.cases import every_case
 
 LATE = (
     "SELECT f.carrier, COUNT(*) AS n FROM flights f WHERE f.origin = 'JFK' GROUP BY f.carrier ORDER BY n DESC"
@@ -45,7 +46,7 @@ OTHERS = [
 ]
 
 
-@pytest.mark.parametrize(("one", "other"), OTHERS)
+@every_case(("one", "other"), OTHERS)
 def test_another_literal_table_column_or_order_makes_another_query(one: str, other: str) -> None:
     assert one_query(one) != one_query(other)
 

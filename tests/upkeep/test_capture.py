@@ -11,6 +11,7 @@ from supervisor_memory import Settings
 from supervisor_memory.model.records import Scope
 from supervisor_memory.upkeep.queue.capture import Capture
 from supervisor_memory.upkeep.queue.event import MAX_TEXT_BYTES, Event, cut
+from tests.cases import every_case
 
 ADA = Scope("ada", "analyst", "s1")
 SELECT = "SELECT region FROM sales"
@@ -26,12 +27,12 @@ def taken(text: str, *, by: Capture | None = None, tool: str = "run_sql", **opti
     return (by or capture()).event(tool, arguments, text, **given)
 
 
-@pytest.mark.parametrize("tool", ["run_sql", "Write_File", "export_report", "draw_chart", "bash", "query_db"])
+@every_case("tool", ["run_sql", "Write_File", "export_report", "draw_chart", "bash", "query_db"])
 def test_what_changes_something_or_asks_a_database_is_taken(tool: str) -> None:
     assert capture().takes(tool, {})
 
 
-@pytest.mark.parametrize(
+@every_case(
     "tool",
     ["read_file", "list_tables", "get_schema", "sql_schema", "web_search", "transfer_to_sql", "weather"],
 )
@@ -39,7 +40,7 @@ def test_what_only_looks_is_not(tool: str) -> None:
     assert not capture().takes(tool, {})
 
 
-@pytest.mark.parametrize(
+@every_case(
     "command",
     [
         "PRAGMA table_info(sales)",
@@ -69,7 +70,7 @@ def test_the_lists_are_settings() -> None:
     assert not mine.takes("weather_now", {"sql": "SELECT * FROM t LIMIT 0"})
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "",

@@ -4,8 +4,6 @@ import re
 from pathlib import Path
 from typing import get_args
 
-import pytest
-
 from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.dashboard.words import LANGUAGES, WORDS, preferred, worded
 from supervisor_memory.model.explain import REASONS
@@ -13,6 +11,7 @@ from supervisor_memory.model.records import KINDS, SourceClass, Status, WriteSta
 from supervisor_memory.reading.timeline import What
 from supervisor_memory.stages.insert import doubt
 from supervisor_memory.understand.digest import SECTIONS
+from tests.cases import every_case
 
 HERE = Path(dashboard.__file__).parent
 SOURCES = [*HERE.glob("*.py"), *HERE.glob("templates/*.html")]
@@ -81,7 +80,7 @@ def test_a_code_that_nobody_worded_is_shown_as_words() -> None:
     assert worded("reason.of-my-own:twice", "zh") == "of my own, twice"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("accepts", "language"),
     [
         ("", "en"),

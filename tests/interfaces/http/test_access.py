@@ -14,6 +14,7 @@ from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.http import access
 from supervisor_memory.interfaces.http.access import COOKIE, MOST_BYTES, Tokens
 from supervisor_memory.interfaces.http.app import create_app
+from tests.cases import every_case
 from tests.interfaces.http.conftest import ADDRESS, SETTING, TOKENS, Client
 from tests.interfaces.http.operations import operations, routes
 
@@ -259,7 +260,7 @@ def test_tokens_are_read_with_their_users_and_rights() -> None:
 SECRET = "s3cr3t-0123456789"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         SECRET,
