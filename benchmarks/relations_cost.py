@@ -2,17 +2,21 @@
 
 Run: python benchmarks/relations_cost.py [--records 10000] [--backend sqlite] [--embedder none] [--json FILE]
      python benchmarks/relations_cost.py --walks 10000 100000 1000000
+     python benchmarks/relations_cost.py --inserts 1000 3000 10000 30000
 
 Facts of a data team are made up, half as many tables as facts, some named often and most seldom (Zipf), so
 that there are hubs; a seventh are queries. Of each line the median and the 95th percentile in milliseconds
 of processor time: `relations` of a table, of the table that most records name, of a name that no record
 holds, and with the way to a person; `related`, the walk alone, from three records; `search` at 5 and 10
 places with neighbours and without, by turns and each question new; a `write` into the empty and into the full
-store. First calls, which load the index and read texts that nobody has asked for, are told apart.
+store; opening the full one and the first search in it. First calls, which load the index and read texts that
+nobody has asked for, are told apart.
 
 --walks measures the index alone, at each number of records: eight names a record of half as many names as
 records, named by Zipf's law (1.3). A walk is from three records, of which one in four names what most name;
 putting one record with ten names; loading all; and what the index takes in memory.
+
+--inserts measures a `write` into stores of each number of records.
 """
 
 import argparse
@@ -38,6 +42,7 @@ from supervisor_memory.stages.post_retrieval.joined import add_joined
 WITHOUT = replace(DEFAULT, post_retrieval=tuple(o for o in DEFAULT.post_retrieval if o is not add_joined))
 USER = "reader"
 PATIENCE_MS = 60_000
+OPENINGS = 15
 FIRST_NAMES = ("Ada", "Boris", "Carla", "Nils", "Ilse", "Olga", "Ravi", "Mei", "Tomas", "Zoe")
 FRAMES = (
     "{a} reads from {b}.",
@@ -84,12 +89,29 @@ def opened(path: Path, options: argparse.Namespace, *, joined: bool = True) -> S
     return SupervisorMemory(settings, recipe=DEFAULT if joined else WITHOUT)
 
 
+def first_search(path: Path, options: argparse.Namespace, joined: bool) -> None:  # noqa: FBT001
+    """Open a store and search in it once."""
+    with opened(path, options, joined=joined) as memory:
+        memory.search("Which table is new?", user_id=USER)
+
+
+def inserts(records: int, options: argparse.Namespace) -> Mapping[str, Sequence[float]]:
+    """Line → milliseconds of each write into a store of so many records."""
+    texts, _ = facts(records, random.Random(records))
+    with tempfile.TemporaryDirectory() as path, opened(Path(path), options) as memory:
+        memory.add_many([{"content": text, "kind": "domain-facts"} for text in texts], user_id=USER)
+        memory.write("The first sketch is new.", user_id=USER)
+        writes = [partial(memory.write, f"sketch_{n} is new.", user_id=USER) for n in range(options.rounds)]
+        return {"write": timed(writes)}
+
+
 def measured(options: argparse.Namespace, path: Path) -> Mapping[str, Sequence[float]]:
     """Line → milliseconds of each call."""
     dice = random.Random(options.records)
     texts, tables = facts(options.records, dice)
     told: dict[str, Sequence[float]] = {}
     rounds = options.rounds
+    openings: tuple[list[float], list[float]] = ([], [])
 
     def ask(name: str, to: str | None = None) -> Callable[[], object]:
         return lambda: memory.relations(name, user_id=USER, to=to)
@@ -115,6 +137,10 @@ def measured(options: argparse.Namespace, path: Path) -> Mapping[str, Sequence[f
         asked = Query("", Filter(user_id=USER), now=time.time())
         walk = memory.backend.related  # type: ignore[attr-defined]
         told["related"] = timed([lambda s=s: walk(s, asked, limit=5, least=0.3) for s in seeds])
+    for _ in range(OPENINGS):
+        for joins, times in zip((True, False), openings, strict=True):
+            times.extend(timed([partial(first_search, path, options, joins)]))
+    told["open, with"], told["open, without"] = openings
     others = iter(dice.sample(tables[len(tables) // 10 :], 6 * rounds))  # no text is known from another line
     with opened(path, options) as joined, opened(path, options, joined=False) as plain:
         for memory in (joined, plain):
@@ -176,12 +202,16 @@ def main() -> None:
     parser.add_argument("--backend", default="sqlite", choices=("sqlite", "json"))
     parser.add_argument("--embedder", default="none")
     parser.add_argument("--walks", type=int, nargs="+", default=())
+    parser.add_argument("--inserts", type=int, nargs="+", default=())
     parser.add_argument("--json", type=Path)
     options = parser.parse_args()
     for records in options.walks:
         print(f"{records:,} records")
         show(walks(records))
-    if options.walks:
+    for records in options.inserts:
+        print(f"{records:,} records")
+        show(inserts(records, options))
+    if options.walks or options.inserts:
         return
     with tempfile.TemporaryDirectory() as path:
         told = measured(options, Path(path))
@@ -189,6 +219,8 @@ def main() -> None:
     for places in (5, 10):
         with_, without = (statistics.median(told[f"search, {places}, {way}"]) for way in ("with", "without"))
         print(f"search, {places}: with neighbours {with_ / without:.2f} × without")
+    with_, without = (statistics.median(told[f"open, {way}"]) for way in ("with", "without"))
+    print(f"opened and searched once: with neighbours {with_ / without:.2f} × without")
     if options.json:
         options.json.write_text(json.dumps(told))
 

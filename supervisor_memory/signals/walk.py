@@ -23,7 +23,7 @@ MOST_TERMS = 256
 # Weights of words outside names; a name weighs 1. Chinese names have no form of their own.
 _NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
-GO_ON = 4
+GO_ON = 2
 """Of those reached by a step, so many are gone on from, the best."""
 _FURTHER = 0.8
 _BY_PATH = 0.6  # of a record's worth; the rest is by its likeness to the question

@@ -16,6 +16,7 @@ from typing import Literal, TypeAlias
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
 from supervisor_memory.understand.dates import time_words
+from supervisor_memory.understand.mentions import signs_in
 from supervisor_memory.understand.names import identifiers
 from supervisor_memory.understand.sql import query_of, tables_by_words
 
@@ -120,18 +121,19 @@ def _found(text: str) -> Iterator[Entity]:
         yield from (Entity(name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
         yield Entity(name, _kind_of_identifier(name))
-    times: frozenset[str] | None = None
     for match in _NAME.finditer(text):
         name = _without_stop_words(match[0])
-        if times is None:
-            times = time_words(text)
-        if times.issuperset(name.casefold().removesuffix("'s").split()):
+        if signs_in(name) and _is_time(name, text):
             continue  # June and Friday join what has nothing else in common
         is_first = name == match[0] and _BEGINS.search(text, max(0, match.start() - 4), match.start())
         if name and not (is_first and " " not in name):
             yield Entity(name, _kind_of_name(name))
     for kind, pattern in _ENDINGS if has_cjk(text) else ():
         yield from (Entity(match[0], kind) for match in pattern.finditer(text))
+
+
+def _is_time(name: str, text: str) -> bool:
+    return time_words(text).issuperset(name.casefold().removesuffix("'s").split())
 
 
 def _kind_of_identifier(name: str) -> EntityKind:

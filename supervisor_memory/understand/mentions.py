@@ -467,10 +467,15 @@ RULES = tuple(
 _SIGNS = frozenset().union(*(rule.signs for rule in RULES))
 
 
+def signs_in(text: str) -> list[str]:
+    """The signs of all rules that a text has; where it has none, it names no time."""
+    lowered = text.lower()
+    return [sign for sign in _SIGNS if sign in lowered]
+
+
 def find(text: str) -> Iterator[Mention]:
     """The finds of all rules in a prepared text, one rule after the other."""
-    lowered = text.lower()
-    found = [sign for sign in _SIGNS if sign in lowered]
+    found = signs_in(text)
     for rule in RULES:
         if not rule.signs.isdisjoint(found):
             yield from filter(None, map(rule.read, rule.pattern.finditer(text)))

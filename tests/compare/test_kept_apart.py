@@ -37,6 +37,13 @@ OF_ONE_NAME = [
     ("parcels_w.parquet 是 sort_cut 写的。", "理赔部每周收到 parcels_w.parquet。"),
 ]
 
+OF_ANOTHER_THING = [
+    ("The lag of route_pay is read from term_sheet.csv.", "term_sheet.csv was changed by Nils Holm."),
+    ("Depot Blue ships with the list freight_q.", "freight_q was moved to Oslo."),
+    ("route_pay 的账期读自 term_sheet。", "term_sheet 是倪涛手工改的。"),
+    ("run_pay 的税率来自 tax_b。", "tax_b 上周换了负责人。"),
+]
+
 
 def known_after(texts: Sequence[str], embedder: str = "none") -> list[str]:
     with SupervisorMemory(Settings(backend="in_memory", embedding_model=embedder)) as memory:
@@ -91,3 +98,11 @@ def test_a_name_that_two_texts_share_makes_them_no_one_fact(
 ) -> None:
     for some in (texts, texts[::-1]):
         assert sorted(known_after(some, reader_of(texts[1]) if is_embedded else "none")) == sorted(texts)
+
+
+@pytest.mark.parametrize("is_embedded", [False, True])
+@pytest.mark.parametrize("texts", OF_ANOTHER_THING)
+def test_a_change_of_a_thing_takes_nothing_from_a_fact_about_another_that_names_it(
+    texts: tuple[str, str], is_embedded: bool
+) -> None:
+    assert sorted(known_after(texts, reader_of(texts[0]) if is_embedded else "none")) == sorted(texts)

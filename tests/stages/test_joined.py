@@ -98,6 +98,22 @@ def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
         assert not any(hit.path for hit in hits)
 
 
+def test_nothing_is_walked_where_no_neighbour_could_take_a_place() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.add_many(
+            [{"content": f"The rota of week {n} names Kim_{n}"} for n in range(5)], user_id="bo", infer=False
+        )
+        memory.add_many([{"content": "Kim_4 lives in Oslo"}], user_id="bo", infer=False)
+        walks: list[object] = []
+        walk = memory.backend.related  # type: ignore[attr-defined]
+        memory.backend.related = lambda *args, **options: walks.append(args) or walk(*args, **options)  # type: ignore[attr-defined, func-returns-value]
+        full = memory.search("rota of week names", user_id="bo", limit=5)
+        assert (len(full), walks) == (5, [])
+        free = memory.search("rota of week names", user_id="bo", limit=10)
+        assert len(walks) == 1
+        assert "Kim_4 lives in Oslo" in texts(free)
+
+
 def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory: SupervisorMemory) -> None:
     class NoWalk:
         related = None

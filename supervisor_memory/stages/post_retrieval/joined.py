@@ -31,21 +31,25 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     leaves open; the threshold of a note reads it, and its score is never above that of the hits before it.
     """
     turn, settings = plan.turn, view.settings
-    least = max(least_relevance(turn, settings), settings.min_score)
-    relevant = [hit for hit in plan.hits if hit.parts.get("relevance", 0.0) >= least]
-    best = sorted(relevant, key=lambda hit: -hit.score)[:FIRST]
-    seeds = [
-        Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
-        for hit in best
-        if not hit.record.is_said and hit.found is None
-    ]
-    if plan.query is None or not plan.query.text or not seeds:
+    if plan.query is None or not plan.query.text:
         return plan
     usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
     most = usual if turn.limit is None else turn.limit
     places = ceil(PLACES * (most or max(settings.top_k, len(plan.hits))))
     places = places if most is None else min(places, most - FIRST)
     if places < 1:
+        return plan
+    least = max(least_relevance(turn, settings), settings.min_score)
+    relevant = [hit for hit in plan.hits if hit.parts.get("relevance", 0.0) >= least]
+    best = sorted(relevant, key=lambda hit: -hit.score)[:FIRST]
+    if most is not None and len(plan.hits) >= most:  # a place is taken from a hit that is less relevant
+        least = max(least, min(hit.parts.get("relevance", 0.0) for hit in plan.hits[most - places :]))
+    seeds = [
+        Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
+        for hit in best
+        if not hit.record.is_said and hit.found is None and hit.parts["relevance"] > least
+    ]
+    if not seeds:
         return plan
     stay = plan.hits.items[: None if most is None else most - places]  # whatever is added
     begun = {seed.record_id for seed in seeds}

@@ -23,7 +23,7 @@ from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Repl
 from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
-from supervisor_memory.understand.entities import entities
+from supervisor_memory.understand.entities import entities, key_of
 from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
@@ -186,13 +186,18 @@ def _is_of_its_own(old: Record, new: Candidate) -> bool:
 def _share_a_name_alone(old: str, new: str) -> bool:
     """Whether two texts name one thing and have no other word in common: they are two facts of it.
 
-    What tells a change is not: it may say so in words of its own. Nor are texts of two languages.
+    What tells a change of the thing that the known text is about is not: it may say so in words of its own.
+    Nor are texts of two languages.
     """
     shared = set(terms(old)) & set(terms(new))
-    if not shared or tells_a_change(new) or has_cjk(old) != has_cjk(new):
+    if not shared or has_cjk(old) != has_cjk(new):
         return False
-    both = {each.key for each in entities(old)} & {each.key for each in entities(new)}
-    return shared <= {term for key in both for term in terms(key)}
+    said = entities(old)
+    both = {each.key for each in said} & {each.key for each in entities(new)}
+    if not shared <= {term for key in both for term in terms(key)}:
+        return False
+    is_about_another = min(said, key=lambda each: key_of(old).find(each.key)).key not in both
+    return is_about_another or not tells_a_change(new)
 
 
 def _is_compatible(old: Record, new: Candidate, view: ReadStore) -> bool:
