@@ -36,7 +36,7 @@ from tests.host.graphs import (
     seed,
     texts,
 )
-from tests.hosts_in_the_wild.few_shot import offline
+from tests.host.providers import offline
 
 HOW = pytest.mark.parametrize("how", ["sync", "async"])
 PLACED = pytest.mark.parametrize("placement", ["system", "last_user"])

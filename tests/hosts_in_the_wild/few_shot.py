@@ -1,18 +1,16 @@
 """Examples in front of the messages, sent through the message converters of three providers, offline."""
 
-import functools
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.prompts import ChatPromptTemplate
 from langgraph.graph import END, START, MessagesState
-from pydantic import Field
 
 from tests.host.graphs import Graph
+from tests.host.providers import offline
 from tests.hosts_in_the_wild.host import WISH, Host, Model
+
+__all__ = ["ANTHROPIC", "GOOGLE", "OPENAI", "offline"]
 
 EXAMPLES = ChatPromptTemplate(
     [
@@ -22,41 +20,6 @@ EXAMPLES = ChatPromptTemplate(
         ("placeholder", "{messages}"),
     ]
 )
-
-
-PROVIDERS = {
-    "anthropic": ("langchain_anthropic", "ChatAnthropic", "_get_request_payload"),
-    "google": ("langchain_google_genai", "ChatGoogleGenerativeAI", "_prepare_request"),
-    "openai": ("langchain_openai", "ChatOpenAI", "_get_request_payload"),
-}
-
-
-@functools.cache
-def offline(provider: str) -> Any:
-    """The class of a provider's model that makes its request and sends it to nobody.
-
-    A provider's package is imported here and not above, since it takes half a second of all who collect.
-    """
-    module, name, request = PROVIDERS[provider]
-    chat: Any = getattr(import_module(module), name)
-
-    class Offline(chat):  # type: ignore[misc]  # a class that is known when it is made
-        calls: list[list[BaseMessage]] = Field(default_factory=list)
-        payloads: list[Any] = Field(default_factory=list)
-        script: list[str] = Field(default_factory=list)
-
-        def _generate(
-            self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **options: Any
-        ) -> ChatResult:
-            self.calls.append(list(messages))
-            self.payloads.append(getattr(self, request)(messages, stop=stop, **options))
-            said = AIMessage(self.script.pop(0), id=f"said-{len(self.calls)}")
-            return ChatResult(generations=[ChatGeneration(message=said)])
-
-        async def _agenerate(self, *given: Any, **options: Any) -> ChatResult:
-            return self._generate(*given, **options)
-
-    return Offline
 
 
 def _offline(provider: str, **options: Any) -> Callable[[Sequence[Any], str], Any]:
