@@ -25,7 +25,7 @@ from supervisor_memory.errors import (
 from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
-from supervisor_memory.stores.protocol import Commit, Committed, Copied, Incomplete, MemoryBackend
+from supervisor_memory.stores.protocol import ByWords, Commit, Committed, Copied, Incomplete, MemoryBackend
 from supervisor_memory.telemetry import Durations, Telemetry
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ class Fault:
 
 
 _OUT_OF_REACH = Fault("store", "out-of-reach")
+_VECTORS_LATE = Fault("vectors", "not-read-in-time")
 _AMONG_HITS = "relations were looked for among what the search found alone: this store cannot walk"
 _READ_FROM_COPY = Fault("store", "read-from-copy")
 
@@ -411,7 +412,7 @@ class _ReadStore(_NoStore):
         found = self._ports.store(self._services.backend.search, query, limit=limit)
         hits = _expected(found, Hits, "search")
         if hits.degraded:
-            self._ports.note_absence(_OUT_OF_REACH)
+            self._ports.note_absence(_VECTORS_LATE if isinstance(hits, ByWords) else _OUT_OF_REACH)
         return hits
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:

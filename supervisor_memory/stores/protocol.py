@@ -72,6 +72,10 @@ class Committed:
     applied: bool = True
 
 
+class ByWords(Hits):
+    """What was found by words alone, because there was no time to read the vectors."""
+
+
 class Incomplete(tuple[Record, ...]):
     """The records that could be read while the store was out of reach; others may be missing."""
 

@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Query, Record, Source
-from supervisor_memory.stores.protocol import Change
+from supervisor_memory.stores.protocol import ByWords, Change
 from supervisor_memory.stores.sqlite import packed, rounded, tables
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
@@ -199,3 +200,43 @@ def test_records_are_counted_as_they_change(filled: SqliteBackend) -> None:
         left = connection.execute("SELECT DISTINCT user_id FROM counts JOIN namespaces USING (namespace)")
         assert [*left] == [("bob",)]
         assert connection.execute("SELECT count(*) FROM counts").get == 1
+
+
+def test_a_search_without_time_for_all_vectors_goes_by_words_and_the_next_ones_read_on(
+    filled: SqliteBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = Query("green tea", Filter("alice"), tuple(terms("green tea")), ASKED, "test", now=9e9)
+    by_words = filled.search(replace(asked, vector=None, embedder=None), limit=99)
+    with closing(SqliteBackend(where(filled), read_only=True)) as fresh:
+        seconds = iter(
+            [1.0, 0.9] + 9 * [0.3, 1.0, 0.9]
+        )  # of each search: all of it, enough for a chunk, no more
+        monkeypatch.setattr("supervisor_memory.stores.sqlite.store.seconds_left", lambda: next(seconds))
+        late = fresh.search(asked, limit=99)
+        assert isinstance(late, ByWords)
+        assert late.degraded
+        assert [hit.record.content for hit in late] == [hit.record.content for hit in by_words]
+        searches = [fresh.search(asked, limit=99) for _ in range(6)]
+    assert isinstance(searches[0], ByWords)
+    assert not searches[-1].degraded
+    assert any("cosine" in hit.parts for hit in searches[-1])
+    assert not any("cosine" in hit.parts for hit in late)
+
+
+def test_a_note_says_that_vectors_were_not_read_in_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="hashing", queue_worker=False)
+    with SupervisorMemory(settings) as memory:
+        for number in range(2 * FEW):
+            memory.write(f"Tea number {number} is green.", user_id="alice")
+    with SupervisorMemory(settings) as memory:
+        hasty = iter([1.0] + 99 * [0.1])
+        monkeypatch.setattr("supervisor_memory.stores.sqlite.store.seconds_left", lambda: next(hasty))
+        hits = memory.search("Which tea is green?", user_id="alice")
+        assert hits
+        assert hits.degraded
+        assert "without the vectors: not-read-in-time" in hits.notes
+        monkeypatch.undo()
+        again = memory.search("Which tea is green?", user_id="alice")
+        assert not again.degraded

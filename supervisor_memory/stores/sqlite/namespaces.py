@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import os
 import threading
 from collections import OrderedDict
@@ -21,12 +22,14 @@ from supervisor_memory.model.records import Filter, Hits, Query, Record
 from supervisor_memory.stores import namespace
 from supervisor_memory.stores.changes import from_bytes
 from supervisor_memory.stores.namespace import NamespaceIndex
+from supervisor_memory.stores.protocol import ByWords
 from supervisor_memory.stores.sqlite import packed, rounded
 from supervisor_memory.stores.sqlite.tables import record_of, records_of, visible
 
 MOST_BYTES: Final = 1 << 30
 _READ_TOGETHER: Final = 4_096  # vectors
 _COUNTED_EVERY: Final = 16  # searches
+_log = logging.getLogger("supervisor_memory")
 T = TypeVar("T")
 
 
@@ -50,6 +53,11 @@ class _Place:
     index: NamespaceIndex = field(default_factory=NamespaceIndex)
     nbytes: int = 0  # as counted last
     searches: int = 0  # until it is counted again
+    begun: dict[namespace.Space, rounded.Begun] = field(default_factory=dict)  # and not read to the end
+
+
+class VectorsLate(Exception):
+    """There was no time to read all vectors; what was read is kept for the next search."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +66,8 @@ class Loaded:
 
     connection: apsw.Connection
     places: "Sequence[tuple[Space, _Place]]"
+    is_in_time: Callable[[], bool] = lambda: True
+    """Whether there is time to read vectors."""
 
     @property
     def indexes(self) -> Sequence[NamespaceIndex]:
@@ -67,12 +77,18 @@ class Loaded:
         self, index: NamespaceIndex, space: namespace.Space
     ) -> tuple[namespace.Keys, npt.NDArray[np.float32], bool]:
         """The keys of a namespace with vectors in a space, these vectors, and whether they are as new as the
-        index: another search may have brought the index beyond what this connection sees."""
+        index: another search may have brought the index beyond what this connection sees.
+
+        Raises:
+            VectorsLate: the time is over.
+        """
+        if not self.is_in_time():
+            raise VectorsLate
         embedder, dimension = space
         seen, place = next(each for each in self.places if each[1].index is index)
         is_new = place.revision == seen.revision
         since = packed.packed_at(self.connection, seen.namespace)
-        if since is not None and (held := rounded.load(self.connection, seen.namespace, space, since=since)):
+        if since is not None and (held := self._packed(seen.namespace, place, space, since)):
             return *held, is_new
         rows: Iterator[Any] = iter(
             self.connection.execute(
@@ -93,6 +109,23 @@ class Loaded:
             values[known : len(keys)] = read.reshape(-1, dimension)
         return keys, values[: len(keys)], is_new
 
+    def _packed(
+        self, name: str, place: _Place, space: namespace.Space, since: int
+    ) -> tuple[rounded.Keys, rounded.Rows] | None:
+        begun = place.begun.pop(space, None)
+        if begun is None or begun.since != since:
+            begun = rounded.begin(self.connection, name, space, since=since)
+        if begun is None:
+            return None
+        try:
+            if not rounded.go_on(self.connection, name, space, begun, is_in_time=self.is_in_time):
+                place.begun[space] = begun
+                raise VectorsLate
+        except ValueError as error:
+            _log.warning("packed vectors are damaged (%s); the vectors themselves are read instead", error)
+            return None
+        return rounded.finished(self.connection, name, space, begun)
+
 
 class Namespaces:
     """The indexes of the namespaces searched lately, in `most_bytes`; those searched longest ago go first."""
@@ -101,7 +134,14 @@ class Namespaces:
         self._most_bytes = most_bytes
         self._reset()
 
-    def look(self, connection: apsw.Connection, spaces: Sequence[Space], at: Callable[[Loaded], T]) -> T:
+    def look(
+        self,
+        connection: apsw.Connection,
+        spaces: Sequence[Space],
+        at: Callable[[Loaded], T],
+        *,
+        is_in_time: Callable[[], bool] = lambda: True,
+    ) -> T:
         """Call `at` with the namespaces' indexes, brought up to date and locked, and return its result."""
         if self._pid != os.getpid():
             self._reset()
@@ -110,7 +150,7 @@ class Namespaces:
             for space, place in places:
                 if place.revision < space.revision:
                     _bring_up_to_date(connection, space, place)
-            seen = at(Loaded(connection, places))
+            seen = at(Loaded(connection, places, is_in_time))
             sizes = [_size(place) for _, place in places]
         if sizes != [place.nbytes for _, place in places]:
             self._make_room(places, sizes)
@@ -163,6 +203,7 @@ def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[obje
 def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) -> None:
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex(packed.load(connection, space.namespace))
+        place.begun.clear()
     else:
         _follow(connection, space, place)
     place.revision, place.searches = space.revision, 0
@@ -339,6 +380,8 @@ class Answers(Generic[T]):
         answer = self._answers.pop(question, None)
         if answer is None or not answer.holds(spaces, now):
             found = find()
+            if isinstance(found, ByWords):  # the same question may be answered better soon
+                return found
             answer = _Answer(found, spaces, now, self._ends(found))
         self._answers[question] = answer
         if len(self._answers) > MOST_ANSWERS:

@@ -9,9 +9,9 @@ Rounding moves a cosine by at most √n / 65,534 of a vector's largest number: b
 are evenly spread, and by a thirtieth of that as a rule, which is what float32 loses in a product.
 """
 
-import logging
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import islice
 from typing import Any, Final, TypeAlias
 
@@ -35,7 +35,6 @@ _SPACES: Final = """SELECT v.embedder, v.dim, count(*) FROM entries e CROSS JOIN
 _CHANGED: Final = """SELECT r.key, v.embedder, v.dim, v.vector FROM records r
     LEFT JOIN entries e ON e.namespace = r.namespace AND e.key = r.key
     LEFT JOIN vectors v ON v.key = e.key WHERE r.namespace = ? AND r.revision > ? ORDER BY r.key"""
-_log = logging.getLogger("supervisor_memory")
 
 Space: TypeAlias = tuple[str, int]
 """An embedder and the dimension of its vectors."""
@@ -45,45 +44,59 @@ _Changes: TypeAlias = Mapping[int, bytes | None]
 """The vector of each changed record by key; None: it has none in the space."""
 
 
-def load(
-    connection: apsw.Connection, namespace: str, space: Space, *, since: int
-) -> tuple[Keys, Rows] | None:
-    """The vectors of a namespace by key, as they are now: rounded, if unchanged since a revision.
+@dataclass(slots=True)
+class Begun:
+    """The rounded vectors of a namespace that were read so far: the first `end` places are filled.
 
-    None: there are none, or one of the chunks is damaged; the vectors themselves tell the same.
+    `since` is the revision that the chunks are of, `last` the last key that was read.
     """
-    sql = f"SELECT size, data FROM rounded WHERE {_OF} ORDER BY first"
-    chunks: list[Any] = connection.execute(sql, (namespace, *space)).fetchall()
-    if not chunks:
+
+    since: int
+    keys: Keys
+    rows: Rows
+    end: int = 0
+    last: int = _ALL_KEYS[0]
+
+
+def begin(connection: apsw.Connection, namespace: str, space: Space, *, since: int) -> Begun | None:
+    """Make room for the vectors of a namespace; None: none are packed."""
+    sql = f"SELECT sum(size) FROM rounded WHERE {_OF}"
+    size = connection.execute(sql, (namespace, *space)).get
+    if not size:
         return None
-    changes = _changed(connection, namespace, since=since, spaces=(space,))[space]
-    size = sum(size for size, _ in chunks)
-    keys = np.empty(size + len(changes), dtype=np.int64)
-    values = np.empty((size + len(changes), space[1]), dtype=np.float32)
-    end = 0
-    try:
-        for count, data in chunks:
-            place = slice(end, end := end + count)
-            keys[place], scales, codes = _parts(data, count, space[1])
-            np.multiply(codes, scales[:, None], out=values[place])
-    except ValueError as error:
-        _log.warning("packed vectors are damaged (%s); the vectors themselves are read instead", error)
-        return None
-    is_kept = np.ones(len(keys), dtype=np.bool_)
-    known = keys[:size]
-    for key, vector in changes.items():
-        at = int(np.searchsorted(known, key))
-        is_known = at < size and known[at] == key
-        if vector is not None:
-            if not is_known:
-                at, end = end, end + 1
-            keys[at], values[at] = key, np.frombuffer(vector, dtype="<f4")
-        elif is_known:
-            is_kept[at] = False
-    is_kept[end:] = False
-    if not is_kept[:end].all():
-        return keys[is_kept], values[is_kept]
-    return keys[:end], values[:end]
+    return Begun(since, np.empty(size, dtype=np.int64), np.empty((size, space[1]), dtype=np.float32))
+
+
+def go_on(
+    connection: apsw.Connection, namespace: str, space: Space, begun: Begun, *, is_in_time: Callable[[], bool]
+) -> bool:
+    """Read chunk by chunk, at least one. False: there was no time for all of them.
+
+    Raises:
+        ValueError: a chunk is damaged.
+    """
+    sql = f"SELECT size, last, data FROM rounded WHERE {_OF} AND first > ? ORDER BY first"
+    for size, last, data in connection.execute(sql, (namespace, *space, begun.last)):
+        place = slice(begun.end, begun.end + size)
+        begun.keys[place], scales, codes = _parts(data, size, space[1])
+        np.multiply(codes, scales[:, None], out=begun.rows[place])
+        begun.end, begun.last = place.stop, last
+        if begun.end < len(begun.keys) and not is_in_time():
+            return False
+    return True
+
+
+def finished(connection: apsw.Connection, namespace: str, space: Space, begun: Begun) -> tuple[Keys, Rows]:
+    """The vectors by key as they are now, with what has changed since they were rounded."""
+    changes = _changed(connection, namespace, since=begun.since, spaces=(space,))[space]
+    keys, rows = begun.keys[: begun.end], begun.rows[: begun.end]
+    if not changes:
+        return keys, rows
+    is_kept = ~np.isin(keys, np.fromiter(changes, np.int64))
+    new = {key: np.frombuffer(vector, dtype="<f4") for key, vector in changes.items() if vector is not None}
+    if not new:
+        return keys[is_kept], rows[is_kept]
+    return np.append(keys[is_kept], list(new)), np.concatenate([rows[is_kept], np.stack(list(new.values()))])
 
 
 def pack(connection: apsw.Connection, namespace: str, *, since: int | None, least: int) -> None:

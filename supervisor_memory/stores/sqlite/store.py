@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -19,6 +19,7 @@ from typing import Any, Literal
 import apsw
 
 from supervisor_memory.audit.log import AuditLog
+from supervisor_memory.bridge import seconds_left
 from supervisor_memory.disk.database import LOCK_SECONDS, Database, File, Opened
 from supervisor_memory.errors import (
     BackendUnavailable,
@@ -32,6 +33,7 @@ from supervisor_memory.stores.caches import forget_texts
 from supervisor_memory.stores.changes import in_order_of_application
 from supervisor_memory.stores.namespace import search, searched_user
 from supervisor_memory.stores.protocol import (
+    ByWords,
     Commit,
     Committed,
     Erased,
@@ -54,6 +56,7 @@ from supervisor_memory.stores.sqlite.namespaces import (
     Readable,
     Space,
     first_expiry,
+    VectorsLate,
 )
 from supervisor_memory.stores.sqlite.tables import (
     SCHEMA,
@@ -199,6 +202,8 @@ class _Request:
 
 FILE_NAME = "memory.db"
 _A_DAY = 86_400.0
+_FOR_THE_ANSWER = 0.4
+"""The share of a search's time that reading vectors leaves to the answer, which then goes by words alone."""
 _FILTERS = 256  # whose namespaces a connection keeps
 _LONGEST_KEPT = 500  # records of a list
 _TAKEN_TOGETHER = 500  # so that other writers need not wait long
@@ -530,11 +535,21 @@ def _search(
     connection: apsw.Connection, known: _Known, query: Query, limit: int, spaces: Sequence[Space]
 ) -> Hits:
     readable = Readable(connection, known.records, query, spaces)
+    has_words = bool(query.text and query.terms)
+    least = _FOR_THE_ANSWER * seconds_left()
 
     def look(loaded: Loaded) -> Hits:
-        return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
+        try:
+            return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
+        except VectorsLate:
+            words = replace(query, vector=None, embedder=None)
+            found = search(loaded.indexes, words, limit=limit, readable=readable, vectors=loaded.vectors)
+            return ByWords(found.items, degraded=True)
 
-    return known.namespaces.look(connection, spaces, look)
+    def is_in_time() -> bool:
+        return not has_words or seconds_left() >= least
+
+    return known.namespaces.look(connection, spaces, look, is_in_time=is_in_time)
 
 
 def _by_id(connection: apsw.Connection, ids: Ids) -> Iterator[Record]:
