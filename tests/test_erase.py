@@ -34,7 +34,6 @@ from tests.canaries import CANARIES, USERS, Dense, World, left_of
 
 ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
-    "supervisor_memory.embedding.word_pieces",  # single characters
     "supervisor_memory.audit.turns",
     "supervisor_memory.language.prompts",
     "supervisor_memory.wiring.models",

@@ -182,7 +182,7 @@ def test_a_store_that_is_down_does_not_stop_the_graph() -> None:
 def test_the_example_pauses_twice_and_keeps_what_was_decided() -> None:
     done = programs.run(EXAMPLE, cwd=EXAMPLE.parent.parent, timeout=120, check=True)
     assert re.findall(r"paused: .*\((.*)\); known", done.stdout) == [
-        "about-the-user-by-agent",
+        "about-the-user-by-agent, unknown-address",
         "contradicts-the-user",
     ]
     assert done.stdout.endswith(

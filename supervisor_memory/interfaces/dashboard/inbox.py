@@ -27,7 +27,13 @@ _WITHIN_SECONDS: Final = 3_600.0
 _ALIKE_FROM: Final = 2
 _MOST_GROUPS: Final = 12
 _PICKED: Final = "p-"
-_GRAVE: Final = ("instruction-like", "contradicts-the-user", "unsure-who-said-it", "low-confidence")
+_GRAVE: Final = (
+    "instruction-like",
+    "unknown-address",
+    "contradicts-the-user",
+    "unsure-who-said-it",
+    "low-confidence",
+)
 """Reasons that speak against a proposal, the gravest first."""
 _USUAL: Final = ("asked-for", "every-candidate", "about-the-user-by-agent", "about-the-user-by-tool")
 """Reasons that only say why a person is asked."""
@@ -53,20 +59,17 @@ class Row:
     """A proposal among others that are decided together.
 
     Args:
+        is_picked: Whether the reviewer, or before that the page, has picked it.
         beyond: What speaks against it beside the reason of the group, the gravest first.
         differs: Why else it waits, where not all of the others do.
         is_of_these: Whether it joins, or gives way to, another of them.
     """
 
     proposal: Proposal
+    is_picked: bool
     beyond: tuple[str, ...]
     differs: tuple[str, ...]
     is_of_these: bool
-
-    @property
-    def is_picked(self) -> bool:
-        """Whether it is picked when the page opens."""
-        return not self.beyond and self.proposal.decision != "refused"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,11 @@ def _wider(visit: Visit, asked: Asked) -> Response:
 
 
 def together(visit: Visit) -> Response:
-    """All that are alike: what approving one after the other would do, to be picked and decided at once."""
+    """All that are alike: what approving the picked ones one after the other would do.
+
+    `picked` in the address has the ids that a reviewer picked; without it all that nothing speaks against
+    are picked.
+    """
     asked = Asked.of(visit)
     waiting = _waiting(visit, asked)
     page = sorted(waiting, key=lambda record: min(map(_gravity, asked.beyond(record)), default=_LEAST_GRAVE))
@@ -166,19 +173,28 @@ def together(visit: Visit) -> Response:
 
 
 def _rows(visit: Visit, asked: Asked, page: list[Record]) -> list[Row]:
-    """Those that speak against themselves as they would be approved alone, then the others in their order."""
-    against = [record for record in page if asked.beyond(record)]
-    others = [record.id for record in page if not asked.beyond(record)]
-    shown = [each for record in against if (each := _shown(visit, record)) is not None]
-    shown += visit.memory.review.show_together(others)
+    """Each as it would be approved: what is picked after the picked ones before it, the others alone."""
+    told = visit.request.query_params.get("picked")
+    picked = [
+        record.id
+        for record in page
+        if (record.id in told.split() if told is not None else not asked.beyond(record))
+    ]
+    by_id = {each.id: each for each in visit.memory.review.show_together(picked)}
+    by_id |= {
+        record.id: each
+        for record in page
+        if record.id not in by_id and (each := _shown(visit, record)) is not None
+    }
+    shown = [by_id[record.id] for record in page if record.id in by_id]
     of_all = set.intersection(*(set(each.why) for each in shown)) if shown else set()
-    these = {each.id for each in shown}
     return [
         Row(
             each,
+            each.id in picked and (told is not None or each.decision != "refused"),
             asked.beyond(each.record),
             tuple(code for code in each.why if code in _USUAL and code not in of_all | {asked.reason}),
-            each.existing is not None and each.existing.id in these - {each.id},
+            each.existing is not None and each.existing.id in by_id.keys() - {each.id},
         )
         for each in shown
     ]
@@ -306,7 +322,8 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
     """Decide each; what another reviewer has decided, or cannot be approved, is left, and counted."""
     done: list[str] = []
     came, others = Counter[str](), set[str]()
-    text = _text(visit, verbs[0][0]) if verbs and visit.own(verbs[0][0]) else ""
+    if verbs:
+        visit.own(verbs[0][0])
     for id_, verb in verbs[:_TOGETHER]:
         try:
             result = verb(visit.own(id_))
@@ -326,7 +343,7 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
     visit.shelf.others[visit.asker.name] = ", ".join(sorted(others))
     if done:
         of_them = {name: n for name, n in came.items() if name not in ("decided", "left")}
-        visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), text, "", of_them))
+        visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), "", "", of_them))
     return _back(visit, f"{what}-all", **came)
 
 

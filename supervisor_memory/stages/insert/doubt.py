@@ -20,6 +20,7 @@ from supervisor_memory.model.records import (
     WriteStatus,
 )
 from supervisor_memory.ports import ReadStore
+from supervisor_memory.redact.addresses import addresses
 from supervisor_memory.settings import Settings
 from supervisor_memory.understand.rejection import gives_orders
 from supervisor_memory.understand.statements import sentences
@@ -49,6 +50,7 @@ def doubts(
     settings: Settings,
     *,
     is_denied: Callable[[], bool],
+    is_known: Callable[[str], bool],
 ) -> tuple[str, ...]:
     """Why a person should decide on a candidate, as codes; empty: it may be remembered.
 
@@ -57,6 +59,7 @@ def doubts(
         status: What was decided.
         changed: The records that would be changed by it.
         is_denied: Whether a record of the user says otherwise, of whatever kind; asked only where it counts.
+        is_known: Whether the user has named an address or account; asked only of what waits anyway.
     """
     if status == "skipped":
         return ()
@@ -65,10 +68,30 @@ def doubts(
     found = [ASKED_FOR] if candidate.strategy == REVIEW else []
     if is_strange and (candidate.kind in ("user-profile", "identity") or new.family in _ABOUT_THE_USER):
         found.append(f"about-the-user-by-{by}")
-    if settings.review == "off":
-        return tuple(found)
+    if settings.review != "off":
+        found += _risks(candidate, new, status, changed, is_denied=is_denied, is_held=bool(found))
+    if is_strange and found and not all(map(is_known, addresses(candidate.content[:_LONGEST_READ]))):
+        found.append("unknown-address")
+    if settings.review == "all" and not found:
+        found.append(EVERY_CANDIDATE)
+    return tuple(found)
+
+
+def _risks(
+    candidate: Candidate,
+    new: Record,
+    status: WriteStatus,
+    changed: Collection[Record],
+    *,
+    is_denied: Callable[[], bool],
+    is_held: bool,
+) -> list[str]:
+    """What else than whom it is about speaks against a candidate. Arguments are as of `doubts`."""
+    by = candidate.source.source_class
+    is_strange = by in ("agent", "tool")
+    found = []
     told = list(islice(sentences(candidate.content[:_LONGEST_READ]), _MOST_SENTENCES))
-    if is_strange and not found and any(is_about_the_user(each, new.user_id) for each in told):
+    if is_strange and not is_held and any(is_about_the_user(each, new.user_id) for each in told):
         found.append(f"about-the-user-by-{by}")
     is_changed = status == "updated" and any(record.source.source_class == "user" for record in changed)
     if is_changed or (is_strange and is_denied()):
@@ -77,9 +100,7 @@ def doubts(
         found.append("instruction-like")
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")
-    if settings.review == "all" and not found:
-        found.append(EVERY_CANDIDATE)
-    return tuple(found)
+    return found
 
 
 def proposed(record: Record, candidate: Candidate, why: Sequence[str]) -> Record:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from supervisor_memory.errors import Conflict, StageDenied, WasErased
 from supervisor_memory.flow import Inserting, Judge, Remembering
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.decisions import (
     Add,
     Append,
@@ -34,6 +35,7 @@ from supervisor_memory.model.records import (
     Event,
     Filter,
     Kind,
+    Query,
     Record,
     WriteStatus,
     content_hash,
@@ -84,6 +86,7 @@ _PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds
 _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
+_NAMED_IN = 16  # records that are looked at for an address
 
 
 def deciding(
@@ -296,6 +299,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
         trial.changed_since(draft),
         view.settings,
         is_denied=lambda: _is_denied(candidate, vector, draft, rules),
+        is_known=lambda address: _is_known(address, rules),
     )
     why = tuple(dict.fromkeys((*held, *doubted)))
     if not why and (status == "skipped" or new.source.source_class == "user"):
@@ -311,6 +315,16 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     else:
         return trial
     return draft
+
+
+def _is_known(address: str, rules: _Rules) -> bool:
+    """Whether the user has named an address, now or before."""
+    said, wanted = rules.said, address.casefold()
+    if any(message.role == "user" and wanted in message.content.casefold() for message in said.messages):
+        return True
+    query = Query(address, Filter(said.scope.user_id), terms(address), now=rules.view.now)
+    found = (hit.record for hit in rules.view.search(query, limit=_NAMED_IN))
+    return any(each.source.source_class == "user" and wanted in each.content.casefold() for each in found)
 
 
 def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> bool:

@@ -55,8 +55,8 @@ from supervisor_memory.stores.sqlite.namespaces import (
     Question,
     Readable,
     Space,
-    first_expiry,
     VectorsLate,
+    first_expiry,
 )
 from supervisor_memory.stores.sqlite.tables import (
     SCHEMA,

@@ -25,7 +25,7 @@ ATTRIBUTES = frozenset(
     re.findall(
         r"\S+",
         "lang charset name content rel href src defer class aria-label aria-current aria-hidden hreflang "
-        "method action type value role id tabindex title data-item data-main data-do data-undo "
+        "method action type value role id tabindex title data-item data-main data-do data-undo data-effect "
         "data-proposed data-note data-chain dir open list placeholder maxlength rows required "
         "autocomplete autofocus min max step selected scope viewbox width height preserveaspectratio x y "
         "rx points datetime data-zone data-picked data-all data-label data-group data-together data-question "

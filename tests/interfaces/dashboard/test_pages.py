@@ -363,9 +363,13 @@ def test_a_batch_is_previewed_in_its_order_and_its_outcomes_are_told(
     page = visitor.text("/dashboard/inbox/together", agent="web")
     assert page.count("becomes a new record") == 2
     assert len(re.findall(r"(?:joins what is known|changes nothing)\s+· another of these", page)) == 1
+    without_tea = visitor.text("/dashboard/inbox/together", agent="web", picked=f"{ids[1]} {ids[2]}")
+    assert len(re.findall(r"(?:joins what is known|changes nothing)\s+· another of these", without_tea)) == 0
     answer = visitor.post("/dashboard/inbox/approve", **{f"p-{id_}": "yes" for id_ in reversed(ids)})
     told = visitor.text(answer.headers["location"])
     assert re.search(r"3 approved: 2 new, 1 (?:joined what is known|known already or older)\.", told)
+    [line] = re.findall(r"The last decision.*?</form>", told, re.DOTALL) or [told]
+    assert tea not in line
 
 
 def test_what_waits_for_a_graver_reason_stands_first_and_is_not_picked(

@@ -72,7 +72,26 @@
       split.textContent = split.dataset.split.replace("{n}", n).replace("{m}", others);
       split.disabled = !n || !others;
     };
-    document.addEventListener("change", count);
+    // What approving the picked ones would do, as they are picked now.
+    let latest = 0;
+    const follow = async () => {
+      const mine = ++latest;
+      const address = new URL(location.href);
+      const chosen = [...document.querySelectorAll("[name^='p-']:checked")].map((box) => box.name.slice(2));
+      address.searchParams.set("picked", chosen.join(" "));
+      const answer = await fetch(address);
+      if (!answer.ok || mine !== latest) return;
+      const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+      if (mine !== latest) return;
+      for (const cell of page.querySelectorAll("[data-effect]")) {
+        const shown = document.getElementById(cell.id);
+        if (shown && shown.innerHTML !== cell.innerHTML) shown.replaceWith(document.adoptNode(cell));
+      }
+    };
+    document.addEventListener("change", (event) => {
+      count();
+      if (event.target.matches("[name^='p-']")) follow();
+    });
     count();
   }
 
