@@ -16,10 +16,9 @@ from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import ARTIFACT, Filter, Kind, Query, Record, is_id
 from supervisor_memory.signals.walk import MOST_HOLDERS
 from supervisor_memory.understand.entities import entities, key_of
-from supervisor_memory.understand.lineage import lineage_of
+from supervisor_memory.understand.lineage import lineage_of, tables_of
 from supervisor_memory.understand.names import identifiers
 from supervisor_memory.understand.relations import SAME, pieces, relations
-from supervisor_memory.understand.sql import tables_of
 
 if TYPE_CHECKING:
     from supervisor_memory.upkeep.edit import Curator

@@ -30,6 +30,7 @@ SECTIONS: Final[tuple[Section, ...]] = get_args(Section)
 """Of most worth first."""
 
 _CUES = lexicon("sessions")
+_UNFINISHED = lexicon("finished").pattern("unfinished")
 _LABELS = _CUES.table("labels")
 _MOST: Final = {
     "decided": 16,
@@ -211,7 +212,7 @@ def _of_user(text: str, hidden: str, answer: str | None, spoken: Set[str]) -> tu
     names = named_terms(_CUES["closed"].sub(" ", hidden))
     if names and is_finished(text) and judged.reason not in _DECIDING and not _is_pending(hidden):
         return "done", False
-    is_unsure = bool(names) and _CUES["unfinished"].search(hidden) is not None
+    is_unsure = bool(names) and _UNFINISHED.search(hidden) is not None
     if _CUES["closed"].search(hidden) and not is_unsure and not _is_pending(hidden):
         return None, False
     if judged.kind == "user-profile" and judged.reason not in _DECIDING:

@@ -16,9 +16,10 @@ from typing import Literal, TypeAlias
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
 from supervisor_memory.understand.dates import time_words
+from supervisor_memory.understand.lineage import tables_by_words
 from supervisor_memory.understand.mentions import signs_in
 from supervisor_memory.understand.names import identifiers
-from supervisor_memory.understand.sql import query_of, tables_by_words
+from supervisor_memory.understand.sql import query_of
 
 EntityKind: TypeAlias = Literal[
     "table", "file", "identifier", "title", "person", "organization", "field", "name"

@@ -11,7 +11,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, terms
 from supervisor_memory.understand.statements import masked, normal
 
-_CUES = lexicon("sessions")
+_CUES, _WORK = lexicon("finished"), lexicon("sessions")
 _MANY: Final = 3  # words of a name of which one may be left out
 
 
@@ -42,7 +42,7 @@ def closes(text: str, left: str) -> bool | None:
 def _clauses(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
     """The clauses that affirm, and the whole sentence if all does, with deeds that leave things open."""
     hidden = masked(normal(text))
-    parts = [each for each in _CUES["clause_ends"].split(hidden) if each.strip()]
+    parts = [each for each in _WORK["clause_ends"].split(hidden) if each.strip()]
     found: list[tuple[str, frozenset[str]]] = []
     for each in (*parts, *([hidden] if len(parts) > 1 else ())):
         leaving = (term for deed in _CUES["leaves_open"].finditer(each) for term in terms(deed[0]))
@@ -80,8 +80,8 @@ def _named(text: str) -> list[list[str]]:
 def _open_clause(left: str) -> str:
     """The clause by which a sentence is open, without the work still to do."""
     hidden = masked(normal(left))
-    parts = [each for each in _CUES["clause_ends"].split(hidden) if each.strip()]
-    clause = next((each for each in parts if _CUES["pending"].search(each)), hidden)
+    parts = [each for each in _WORK["clause_ends"].split(hidden) if each.strip()]
+    clause = next((each for each in parts if _WORK["pending"].search(each)), hidden)
     return _CUES["to_do"].sub(" ", clause)
 
 
@@ -102,7 +102,7 @@ def _chinese(text: str, left: str) -> bool | None:
     It tells the same thing by the same verb, or by one of a general meaning.
     """
     hidden = masked(normal(left))
-    parts = [each for each in _CUES["clause_ends"].split(hidden) if each.strip()]
+    parts = [each for each in _WORK["clause_ends"].split(hidden) if each.strip()]
     clause = next((each for each in parts if _CUES["not_yet"].search(each)), hidden)
     before, _, after = _CUES["not_yet"].sub("\n", clause, count=1).partition("\n")
     thing, verb = {*_content(before)}, {*_content(after)}

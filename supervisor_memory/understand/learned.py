@@ -10,7 +10,7 @@ import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from supervisor_memory.language.terms import HAN
@@ -65,6 +65,7 @@ _ENDINGS = ("ing", "ed", "ly", "s")
 _FIRST, _LAST = 5, 5
 
 
+@lru_cache(maxsize=256)  # a sentence is weighed as a statement, and as a change
 def features(text: str, common: frozenset[str]) -> frozenset[str]:
     """The features of a sentence: its words and Chinese characters, alone and in twos and threes.
 

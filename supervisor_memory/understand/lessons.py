@@ -20,8 +20,9 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import CJK, STOP_WORDS, has_cjk, terms
 from supervisor_memory.language.unseen import visible
+from supervisor_memory.understand.lineage import tables_by_words
 from supervisor_memory.understand.rejection import gives_orders
-from supervisor_memory.understand.sql import OWN_WORDS, query_of, tables_by_words, without_comments
+from supervisor_memory.understand.sql import OWN_WORDS, query_of, without_comments
 from supervisor_memory.understand.statements import sentences
 
 GUIDELINE: Final = "guideline"

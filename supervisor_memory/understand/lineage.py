@@ -1,13 +1,67 @@
-"""Lineage in SQL: the columns a statement reads, and the sources of each column in its result.
+"""Lineage in SQL: the tables a statement reads and writes, the columns, and the sources of those it gives.
 
 By sqlglot; without it there are the tables alone."""
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
+
+from supervisor_memory.understand.sql import COMMENT
 
 _LONGEST_PARSED: Final = 8_000
+_BEFORE_READ = r"(?<!delete )\b(?:from|join)"
+_BEFORE_WRITTEN = (
+    r"\b(?:(?:insert|merge)\s+(?:or\s+\w+\s+)?into|update|delete\s+from|truncate\s+table|"
+    r"create\s+(?:or\s+replace\s+)?(?:table|view)(?!\s+if\s+not))"
+)
+_BEFORE_OWN = r"(?:\bwith(?:\s+recursive)?|\btemp(?:orary)?\s+table|,(?=\s*\w+\s+as\s*\())"
+
+
+class Tables(NamedTuple):
+    """The tables that statements read and write, in lower case; temporary tables are left out."""
+
+    read: frozenset[str] = frozenset()
+    written: frozenset[str] = frozenset()
+
+
+@lru_cache(maxsize=256)
+def tables_of(sql: str) -> Tables:
+    """The tables of a text of SQL. Without sqlglot they are found by the words before them."""
+    read, written, own = set[str](), set[str](), {""}
+    try:
+        import sqlglot
+        from sqlglot import exp
+
+        writes = (exp.Insert, exp.Update, exp.Delete, exp.Merge, exp.Create, exp.TruncateTable, exp.Copy)
+        for tree in filter(None, sqlglot.parse(sql[:_LONGEST_PARSED])):
+            own |= {each.alias.casefold() for each in tree.find_all(exp.CTE)}
+            named = [*tree.find_all(exp.Table, bfs=True)]
+            target = named.pop(0) if isinstance(tree, writes) and named else None
+            read |= {_named(each) for each in named}
+            if target is None or tree.args.get("exists"):  # a table that is there stays as it is
+                continue
+            is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
+            (own if is_own else written).add(_named(target))
+    except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, the words decide
+        return tables_by_words(sql)
+    return Tables(frozenset(read - own), frozenset(written - own))
+
+
+def tables_by_words(sql: str) -> Tables:
+    """The tables of a text of SQL by the words before them: a hundred times as quick, and right where no
+    table is named in an unusual place."""
+    code = COMMENT.sub(" ", re.sub("'(?:[^']|'')*'", "''", sql[:_LONGEST_PARSED]))
+    own, written, read = (
+        {re.sub(r"[\"`]", "", name).casefold() for name in re.findall(rf"(?i){before}\s+([\w.\"`]+)", code)}
+        for before in (_BEFORE_OWN, _BEFORE_WRITTEN, _BEFORE_READ)
+    )
+    return Tables(frozenset(read - own), frozenset(written - own))
+
+
+def _named(table: Any) -> str:
+    return ".".join(part.name for part in table.parts).casefold()
 
 
 @dataclass(frozen=True, slots=True)

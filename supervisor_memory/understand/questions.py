@@ -12,6 +12,7 @@ from supervisor_memory.understand.dates import DAY, DateRange, named_dates
 from supervisor_memory.understand.statements import SMALL_TALK, normal, read_statements, sentences
 
 _SENTENCES = lexicon("sentences")
+_OPENINGS = lexicon("openings")
 _LONGEST: Final = 2_000  # characters, beyond which a text is no question but what it is about
 _LEAST_TERMS: Final = 2  # of a part that can be searched for by itself
 _MOST_PARTS: Final = 4
@@ -105,7 +106,7 @@ def opening(text: str) -> Opening | None:
         is_bare = is_bare if any(cues) else not topic
         return Opening("go-on", topic, besides, is_bare, _joined(_unsure(each, "goes_on") for each in going))
     if any(asking):
-        decided = _of_a_decision(said) if _SENTENCES["of_us"].search(said) else None
+        decided = _of_a_decision(said) if _OPENINGS["of_us"].search(said) else None
         return decided if decided and (decided.topic or decided.unsure) else None
     topic = _joined(map(_topic, rest))
     if is_greeted:
@@ -196,7 +197,7 @@ def _unsure(clause: str, *without: str) -> tuple[str, ...]:
 def _left(clause: str, *without: str) -> Iterator[str]:
     for key in without:
         clause = _SENTENCES[key].sub(" ", clause)
-    if _SENTENCES["names_nothing"].fullmatch(clause):
+    if _OPENINGS["names_nothing"].fullmatch(clause):
         return iter(())
     clause = _SENTENCES["idle_words_zh"].sub(" ", clause)
     idle = _idle()

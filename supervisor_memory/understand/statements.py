@@ -102,7 +102,7 @@ def without_pasted(text: str) -> str:
     if handed := _PASTED["handed_over"].search(text):
         text = text[: handed.start("text")] + _PASTED["blanked"].sub(" ", handed["text"])
     if "\n" not in text:
-        return " " * len(text) if _PASTED["quoted_line"].match(text) else text
+        return " " * len(text) if _is_theirs(text) else text
     lines = text.split("\n")
     theirs = set(_theirs(lines))
     if not theirs:
@@ -113,10 +113,14 @@ def without_pasted(text: str) -> str:
 def _theirs(lines: Sequence[str]) -> Iterator[int]:
     """The numbers of the lines that are not the user's own."""
     for number, line in enumerate(lines):
-        if _PASTED["quoted_line"].match(line) or _PASTED["log_line"].match(line):
+        if _is_theirs(line):
             yield number
     starts = [each for each in (_handed_over(lines), _mail(lines), _chat(lines)) if each is not None]
     yield from range(min(starts, default=len(lines)), len(lines))
+
+
+def _is_theirs(line: str) -> bool:
+    return bool(_PASTED["quoted_line"].match(line) or _PASTED["log_line"].match(line))
 
 
 def _handed_over(lines: Sequence[str]) -> int | None:
@@ -462,11 +466,14 @@ def _judged(sentence: str) -> Iterator[Statement]:
 def _twice(found: Statement) -> Statement:
     """The verdict of the rules; where they have none, that of the second reader.
 
-    What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge.
+    What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge,
+    and so is a sentence that is quoted or code for the most part.
     """
     text = normal(found.text)
-    is_ruled = found.kind is not None and found.retracts is None and not _announced(masked(text))[1]
-    if not (is_ruled or found.reason == "none") or not _says_enough(masked(text)):
+    own = masked(text)
+    is_ruled = found.kind is not None and found.retracts is None and not _announced(own)[1]
+    is_own = _says_enough(own) and (is_ruled or 2 * own.count(MASK) <= len(own))
+    if not (is_ruled or found.reason == "none") or not is_own:
         return found
     said = without_address(_wish(text)) if is_ruled else text  # "could you …?" reads like a question
     learned = weigh(said, weights())

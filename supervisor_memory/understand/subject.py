@@ -6,8 +6,9 @@ of them: it would be replaced as a whole when only one of them changes.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import has_cjk
@@ -191,7 +192,8 @@ def _after_the_turn(text: str) -> str:
     return text[text.index(lasting[0]) :] if lasting and _STANDING.search(text) else text
 
 
-def _found(text: str) -> list[tuple[str, str, str, bool]]:
+@lru_cache(maxsize=256)
+def _found(text: str) -> Sequence[tuple[str, str, str, bool]]:
     """Find (property, default subject, value, whether it is to be avoided)."""
     hidden = masked(text)
     wanted = _LEXICON["contrast"].sub(lambda match: match["kept"] or "", hidden)
@@ -255,9 +257,10 @@ class Stated:
 
 _ATTRIBUTES = lexicon("attributes")
 _NAMES = {
-    word: (name, each["looks"])
-    for name, each in _ATTRIBUTES.table("attributes").items()
-    for word in each["words"]
+    word: (name, looks)
+    for looks, named in _ATTRIBUTES.table("attributes").items()
+    for name, words in named.items()
+    for word in words
 }
 _BY_LENGTH = sorted(_NAMES, key=len, reverse=True)
 _ATTRIBUTES.give(

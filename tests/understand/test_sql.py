@@ -4,7 +4,8 @@ import sys
 
 import pytest
 
-from supervisor_memory.understand.sql import Tables, one_query, query_of, tables_of
+from supervisor_memory.understand.lineage import Tables, tables_of
+from supervisor_memory.understand.sql import one_query, query_of
 from tests.cases import every_case
 
 LATE = (

@@ -28,8 +28,9 @@ from supervisor_memory.model.records import (
     things,
 )
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Claim, Unusable, read_claim
+from supervisor_memory.understand.lineage import tables_of
 from supervisor_memory.understand.rejection import informing
-from supervisor_memory.understand.sql import one_query, query_of, tables_of
+from supervisor_memory.understand.sql import one_query, query_of
 from supervisor_memory.understand.statements import (
     SMALL_TALK,
     Definition,
