@@ -109,6 +109,7 @@ bench: $(READY)
 	$(BIN)/python docs/recipes.py
 	$(BIN)/python benchmarks/merging.py --json $(BENCH)/merging.json
 	$(BIN)/python benchmarks/kept.py --json $(BENCH)/kept.json
+	$(BIN)/python benchmarks/sense.py
 	$(BIN)/python benchmarks/note_tokens.py --json $(BENCH)/notes.json
 	$(BIN)/python benchmarks/threads.py --json $(BENCH)/threads.json
 	$(BIN)/python benchmarks/report.py --folder $(BENCH)

@@ -15,6 +15,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from kept import bar
 from merging.lines import Decision, Line, read_lines, slots_of
 from merging.replay import contradictions, replay
 from merging.scores import Scores, score
@@ -47,10 +48,11 @@ def decided(lines: Sequence[Line], embedder: str | None) -> tuple[list[Decision]
     return decisions, milliseconds
 
 
-def table(scores: Scores) -> str:
+def table(scores: Scores, language: str) -> str:
     names = [*_MAIN, *sorted(name for name in scores.rates if name not in _MAIN)]
     rows = [(name, scores.rates[name]) for name in names if name in scores.rates]
-    return "\n".join(f"  {name:44} {rate}" for name, rate in rows)
+    told = (f"  {name:44} {rate}  {bar(name, language, rate.hits, rate.total)}" for name, rate in rows)
+    return "\n".join(map(str.rstrip, told))
 
 
 def misses(scores: Scores, lines: Sequence[Line]) -> str:
@@ -88,7 +90,7 @@ def main() -> None:
             print(
                 f"{path.name}, {language}: {len(of_language)} lines, {milliseconds[language]:.1f} ms a write"
             )
-            print(table(scores))
+            print(table(scores, language))
             print(f"  {'contradictions left':44} {len(open_pairs)}")
             if options.misses:
                 print(misses(scores, lines))

@@ -108,7 +108,7 @@ def beside(old: Reading, new: Reading) -> Pair:
     a, b = old.tokens, new.tokens
     if not a or not b:
         return Pair(old, new, (), 0.0)
-    common = sum(min(count, new.counts.get(token, 0)) for token, count in old.counts.items())
+    common = sum(min(old.counts[each], new.counts[each]) for each in old.counts.keys() & new.counts.keys())
     if 2 * common < _TEMPLATE * (len(a) + len(b)):
         return Pair(old, new, (), 0.0)  # whatever their order
     matcher = SequenceMatcher(None, a, b, autojunk=False)

@@ -12,6 +12,8 @@ from supervisor_memory.model.explain import REASONS, why
 from supervisor_memory.model.records import Hit, Hits, Record
 from supervisor_memory.reading.audit import AuditRow, Injection, Shown
 
+_MICRO = 1e6
+
 
 def hits_told(hits: Hits, *, explain: bool) -> dict[str, Any]:
     """The hits as JSON has them, and with `explain` every candidate."""
@@ -148,6 +150,33 @@ def _now(record: Record | None, user_id: str | None) -> dict[str, str | None]:
     content = record.content if record.status == "active" else None
     changed = ", ".join(record.unsettled) or None
     return {"status": record.status, "user_id": record.user_id, "content": content, "changed": changed}
+
+
+_DECISIONS = frozenset({"add", "merge", "update", "append", "skip", "propose", "supersede"})
+
+
+def decisions_of(memory: SupervisorMemory, id: str, *, limit: int) -> list[dict[str, Any]]:
+    """What was decided on a record, newest first, and by what evidence.
+
+    `nearest` is the known record that came nearest to saying the same, as it is now, and `apart` the code of
+    why it is another thing.
+
+    Args:
+        limit: Most rows of the log that are looked at.
+    """
+    found = [row for row in reversed(memory.audit.tail(limit, record_id=id)) if row.op in _DECISIONS]
+    told = [(row, row.event["detail"]) for row in found]
+    live = _beside(memory, [detail["nearest_id"] for _, detail in told if "nearest_id" in detail], op="why")
+    return [
+        {
+            "at": row.ts_us / _MICRO,
+            "op": row.op,
+            "reason": row.event["reason"],
+            "nearest": {"id": near, **live[near]} if (near := detail.get("nearest_id")) else None,
+            "apart": detail.get("apart", ""),
+        }
+        for row, detail in told
+    ]
 
 
 def notes_of(

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, TypeAlias, TypeVar, overload
 
@@ -103,9 +103,15 @@ class Rivals(Sequence[Rival]):
 
 @dataclass(frozen=True, slots=True)
 class Add:
-    """A record of its own. `beside`: the record it is about too, without being its rival."""
+    """A record of its own. `beside`: the record it is about too, without being its rival.
+
+    For the audit alone: `nearest` is the record that came nearest to being the same, and `apart` the code of
+    why it is not.
+    """
 
     beside: Record | None = None
+    nearest: Record | None = field(default=None, compare=False)
+    apart: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)

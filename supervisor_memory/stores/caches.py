@@ -9,7 +9,7 @@ stores.sqlite.tables stores.sqlite.namespaces stores.qdrant.points host.store.ad
 stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.unsaid model.records
 stages.pre_insert.gather compare.changes compare.reading understand.dates understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements
-language.terms language.tokens upkeep.write
+understand.learned understand.subject language.terms language.tokens upkeep.write
 """
 MODULES_THAT_KEEP_TEXTS: Final = tuple(f"supervisor_memory.{name}" for name in _MODULES.split())
 """Modules with functions that cache results for the latest texts and names."""

@@ -165,6 +165,6 @@ def test_a_set_of_one_s_own_is_measured(tmp_path: Path) -> None:
     )
     told = run("kept.py", "--only", "capture", str(file))
     assert [each.split()[1:] for each in told.splitlines()] == [
-        ["en", "kept", "0.500", "of", "2"],
-        ["en", "stored", "0.000", "of", "1"],
+        ["en", "kept", "0.500", "of", "2", "bar", "0.75:", "missed"],
+        ["en", "stored", "0.000", "of", "1", "bar", "0.07:", "held"],
     ]

@@ -89,3 +89,22 @@ def test_a_preview_shows_the_sentences_that_are_quoted_of_a_long_message(run: Ru
     assert "The report slipped" in row
     [hit] = run("preview", "Why did the report slip?", "-u", "ada", "--json").json["hits"]
     assert hit["excerpt"] == said
+
+
+def test_a_record_that_was_added_names_what_came_nearest_and_why_it_is_another_thing(
+    run: Run, backend: str
+) -> None:
+    with SupervisorMemory.from_env() as memory:
+        mine = memory.write("My son is allergic to nuts.", user_id="ada").id
+        other = memory.write("My daughter is allergic to nuts.", user_id="ada").id
+        memory.write("Reports are due on Friday.", user_id="bo")
+    decided = {id_: run("why", id_, "--json").json["decisions"] for id_ in (mine, other)}
+    [first], [second] = decided[mine], decided[other]
+    assert (first["op"], first["nearest"]) == ("add", None)
+    assert (second["op"], second["nearest"]["id"], second["apart"]) == ("add", mine, "person")
+    shown = " ".join(run("why", other).stdout.split())
+    assert f"decided to add, apart from {mine} (person) My son is allergic to nuts." in shown
+    [row] = [
+        each for each in run("audit", "tail", "--record", other, "--json").json["rows"] if each["op"] == "add"
+    ]
+    assert (row["detail"]["nearest_id"], row["detail"]["apart"]) == (mine, "person")

@@ -2,6 +2,7 @@
 
 import random
 import re
+from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
@@ -138,3 +139,15 @@ def test_what_is_no_note_is_left_alone() -> None:
 def test_a_huge_text_is_stripped_in_no_time() -> None:
     for unit in ("\n", "> ", '<memory id="aaaaaaaaaaaa">', "- [2026-01-05 · a · b", " · "):
         assert len(strip_notes(unit * 200_000)) >= 0
+
+
+def test_of_nearly_equal_worth_a_decision_stands_before_others() -> None:
+    decided = {"extracted": {"by": "rules", "rule": "decision"}}
+    texts = ["Refunds over 50 euros are looked at twice.", "Refunds over 50 euros are settled on Mondays."]
+    first, second = (record(text, user_id="alice", kind="domain-facts") for text in texts)
+    [stands_first, _] = note_of([first, second]).ids
+    other = second if stands_first == first.id else first
+    told = note_of([replace(each, metadata=decided if each is other else {}) for each in (first, second)])
+    assert told.ids == (other.id, stands_first)
+    far = record("Ships are painted.", user_id="alice", kind="domain-facts", metadata=decided)
+    assert note_of([first, far], "refunds over 50 euros?").ids[0] == first.id

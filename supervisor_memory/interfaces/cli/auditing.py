@@ -25,7 +25,7 @@ from supervisor_memory.interfaces.cli.options import (
     told_settings,
 )
 from supervisor_memory.interfaces.cli.where import at, moment_of
-from supervisor_memory.interfaces.present import audit_rows, hits_told, notes_of
+from supervisor_memory.interfaces.present import audit_rows, decisions_of, hits_told, notes_of
 from supervisor_memory.interfaces.printable import as_json, counted, moment, one_line
 from supervisor_memory.memory import SupervisorMemory
 from supervisor_memory.model.records import Scope
@@ -294,21 +294,26 @@ def why(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first."""
+    """Tell what was recalled, for whom and by what scores, and what was left out and why; newest first.
+
+    Of a record also what was decided on it, and which known record came nearest to saying the same.
+    """
     told: list[dict[str, Any]] = []
     said = ""
     with opened(env_file) as memory:
+        decided = decisions_of(memory, id, limit=count)
         try:
             told = notes_of(memory, id, limit=count)
         except RecordNotFound as error:
             said = str(error)
     if json:
-        print_json({"id": id, "notes": told})
+        print_json({"id": id, "notes": told, "decisions": decided})
     else:
         tables.show_notes(told)
+        tables.show_decisions(decided)
         if said:
             typer.echo(one_line(said))
-    if said:
+    if said and not decided:
         raise typer.Exit(FAILED)
 
 

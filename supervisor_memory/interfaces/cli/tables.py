@@ -126,6 +126,16 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
                 _line(f"     {_then(each)}", style="dim")
 
 
+def show_decisions(decisions: Sequence[Mapping[str, Any]]) -> None:
+    """What was decided on a record, and which known record came nearest to saying the same."""
+    for each in decisions:
+        reason, near = f": {each['reason']}" if each["reason"] else "", each["nearest"]
+        apart = f", apart from {near['id']} ({each['apart']})" if near else ""
+        _line(one_line(f"{moment(each['at'])}  decided to {each['op']}{reason}{apart}"))
+        if near:
+            _line(f"     {_now(near)}", style="dim")
+
+
 def _then(each: Mapping[str, Any]) -> str:
     """The text that a reader was given and, where it was changed since, the present text."""
     now = _now(each["record"])

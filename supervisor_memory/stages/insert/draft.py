@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.flow import Remembering
@@ -103,9 +104,13 @@ class Draft:
         self.pending[record.id] = Change(record)
         self._note("pending", None, record, reason)
 
-    def insert(self, record: Record, *, reason: str = "") -> None:
+    def insert(
+        self, record: Record, *, reason: str = "", nearest: Record | None = None, apart: str = ""
+    ) -> None:
+        """Add a record; the log names the one that came nearest to being the same, and why it is not."""
         self.pending[record.id] = Change(record)
-        self._note("added", None, record, reason)
+        evidence = {} if nearest is None else {"nearest_id": nearest.id, "apart": apart}
+        self._note("added", None, record, reason, evidence)
 
     def take_over(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         """The old record steps back, the new one takes its place, with its own source."""
@@ -117,7 +122,7 @@ class Draft:
             self.pending[old.id] = Change(back, expects=staged.expects if staged else old.version)
             self._audit("supersede", old, back, reason)
         self.pending[new.id] = Change(new)
-        self._note(status, None, new, reason, in_place_of=old.id)
+        self._note(status, None, new, reason, {"in_place_of": old.id})
 
     def leave(self, reason: str, *, saved: bool = True) -> None:
         """Skip what is about no known record: nothing changes. Not `saved`: it could not be kept at all."""
@@ -159,11 +164,10 @@ class Draft:
         old: Record | None,
         new: Record,
         reason: str,
-        *,
-        in_place_of: str | None = None,
+        evidence: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.results.append(WriteResult(id=new.id, status=status, reason=reason, version=new.version))
-        self._audit(_OPS[status], old, new, reason, in_place_of=in_place_of, **self._own_id())
+        self._audit(_OPS[status], old, new, reason, evidence, **self._own_id())
 
     def _own_id(self) -> dict[str, str]:
         """The decision's own event id, if any, for its first event; later events get a new id."""
@@ -176,13 +180,10 @@ class Draft:
         old: Record | None,
         new: Record,
         reason: str,
-        *,
-        in_place_of: str | None = None,
+        evidence: Mapping[str, str] = MappingProxyType({}),
         **own_id: str,
     ) -> None:
-        detail: dict[str, str] = {"kind": new.kind, "layer": new.layer}
-        if in_place_of is not None:
-            detail["in_place_of"] = in_place_of
+        detail: dict[str, str] = {"kind": new.kind, "layer": new.layer, **evidence}
         self.events.append(
             AuditEvent.by(
                 self.scope,

@@ -425,7 +425,8 @@ def _follow(
         else:
             draft.skip(old, decision.reason, linked=old.also_said_in(new.ref_id))
     elif old is None:
-        draft.insert(new)
+        nearest, apart = (decision.nearest, decision.apart) if isinstance(decision, Add) else (None, "")
+        draft.insert(new, nearest=nearest, apart=apart)
     elif isinstance(decision, Retract):
         _retract(old, new, decision.reason, draft)
     else:
@@ -452,7 +453,9 @@ def _change(
         if old.content_hash == new.content_hash:
             return draft.skip(old, "duplicate", linked=old.also_said_in(new.ref_id))
         # Without a subject, for there is one active record for each.
-        draft.insert(replace(new, subject=None, attribute=None), reason="kept-beside")
+        apart = decision.apart if isinstance(decision, Add) else ""
+        alone = replace(new, subject=None, attribute=None)
+        draft.insert(alone, reason="kept-beside", nearest=old, apart=apart or "beside")
     elif _trust(new) > _trust(old):
         draft.take_over(old, new, "updated", "more-trusted-source")
     elif is_same and _is_written_anew(old, new):
@@ -461,7 +464,8 @@ def _change(
         is_hidden = view.hides(new.content) and _trust(new) == _trust(old)
         _say_again(old, new, draft, is_hidden=is_hidden)
     elif _trust(new) < _trust(old):
-        draft.insert(replace(new, subject=None, attribute=None), reason="beside-what-the-user-said")
+        reason, alone = "beside-what-the-user-said", replace(new, subject=None, attribute=None)
+        draft.insert(alone, reason=reason, nearest=old, apart="trust")
     elif not isinstance(decision, Replace):
         _merge(old, new, draft, rules, decision=decision, asked=candidate.strategy)
     elif rules.said.created_at is not None and new.updated_at < old.updated_at:

@@ -102,7 +102,7 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     room.take((hit for hit in answers if room.chosen.isdisjoint(quoted.get(hit.record.id, ()))), share=1.0)
     room.take(joined, share=1.0)
     room.take(standing, share=1.0)
-    told = [hit for hit in hits if hit.record.id in room.chosen]
+    told = _decisions_first(hit for hit in hits if hit.record.id in room.chosen)
     while told:
         text = _text(told, tongue)
         if (tokens := view.count_tokens(text)) <= settings.max_context_tokens:
@@ -173,6 +173,29 @@ def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
         is_known = _relevance(known[0]) >= NEARLY_EQUAL * _relevance(said[0])
         yield (known if is_known else said).popleft()
     yield from (*known, *said)
+
+
+def _decisions_first(hits: Iterable[Hit]) -> list[Hit]:
+    """The hits in their order, but for decisions: each comes before others of nearly its own score."""
+    found: list[Hit] = []
+    for hit in hits:
+        place = len(found)
+        if _is_decision(hit):
+            while place and _is_no_better(found[place - 1], hit):
+                place -= 1
+        found.insert(place, hit)
+    return found
+
+
+def _is_decision(hit: Hit) -> bool:
+    read = hit.record.metadata.get(EXTRACTED)
+    return isinstance(read, Mapping) and read.get("rule") == "decision"
+
+
+def _is_no_better(before: Hit, decision: Hit) -> bool:
+    """Whether a hit that stands before a decision is no decision and has nearly its score."""
+    is_answer = "standing" not in before.parts and before.found not in (TOLD, FOUND_AS)
+    return is_answer and not _is_decision(before) and decision.score >= NEARLY_EQUAL * before.score
 
 
 def _relevance(hit: Hit) -> float:

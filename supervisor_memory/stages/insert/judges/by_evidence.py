@@ -4,6 +4,8 @@ The same subject and attribute, or about the same thing (`compare/verdict.py`): 
 same, replaced when the later one says something else.
 """
 
+from collections.abc import Sequence
+
 from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.evidence import (
     apart,
@@ -16,10 +18,10 @@ from supervisor_memory.compare.evidence import (
 )
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import Slots, same_slots
-from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, verdicts
+from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, verdicts
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks, tells
-from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rivals
+from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rival, Rivals
 from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
@@ -135,18 +137,19 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
     if query_of(old.content) and query_of(new.content):
         return Merge(old)
     if old.attribute == ARTIFACT and _share_a_name_alone(old.content, new.content):
-        return Add(old)
+        return Add(old, apart="name-alone")
     one, other = Slots(old.content), Slots(new.content)
-    for mine, yours in ((one.rates, other.rates), (one.years, other.years), (one.labels, other.labels)):
+    for slot in ("rates", "years", "labels"):
+        mine, yours = getattr(one, slot), getattr(other, slot)
         if mine and yours and not mine & yours and new.value is None:
-            return Add(old)  # the price a month, and a year
+            return Add(old, apart=slot)  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = new.value is not None and new.value == old.metadata.get("value")
     why = apart(pair)
     if why in _ANOTHERS and (why == "person" or new.value is None):
-        return Add(old)  # "includes" and "excludes" are the two values of one thing
+        return Add(old, apart=why)  # "includes" and "excludes" are the two values of one thing
     if why == "subject" and (is_same_value or len(pair.replaced) > 1):
-        return Add(old)  # the same wish, of somebody else
+        return Add(old, apart=why)  # the same wish, of somebody else
     if is_same_value and pair.announces and pair.is_template and pair.replaced:
         return Replace(old, BY_SUBJECT)
     return Merge(old) if _is_compatible(old, new, view) else Replace(old, BY_SUBJECT)
@@ -161,18 +164,26 @@ def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_resul
     ]
     scale = view.embedder.calibration if view.embedder is not None else None
     known = [Compared.of(rival.record.content, new.content, rival.cosine) for rival in left]
-    judged = zip(verdicts(new.content, known, scale), left, known, strict=True)
+    judged = [*zip(verdicts(new.content, known, scale), left, known, strict=True)]
     rated = [each for each in judged if each[0].about >= view.settings.duplicate_threshold]
     if not rated:
-        return Add()
+        return _alone(judged, rivals)
     verdict, rival, compared = max(rated, key=lambda each: each[0].rank)
     record = rival.record
     if verdict.instead < INSTEAD_FROM:
         return Merge(record, is_one=verdict.is_one)
     if is_result:
-        return Add()  # another result does not undo an earlier one
+        return Add(nearest=record, apart="result")  # which does not undo an earlier one
     pair = beside(read(compared.text), read(compared.new or new.content))
     return Replace(record, f"contradicts:{why_instead(pair)}")
+
+
+def _alone(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) -> Add:
+    """A record of its own, with the one that came nearest to being the same, if any."""
+    if judged:
+        verdict, nearest, _ = max(judged, key=lambda each: each[0].about)
+        return Add(nearest=nearest.record, apart=(verdict.apart or "unlike").replace(" ", "-"))
+    return next((Add(nearest=each.record, apart="of-its-own") for each in rivals.nearest), Add())
 
 
 def _is_of_its_own(old: Record, new: Candidate) -> bool:
@@ -189,7 +200,7 @@ def _share_a_name_alone(old: str, new: str) -> bool:
     What tells a change of the thing that the known text is about is not: it may say so in words of its own.
     Nor are texts of two languages.
     """
-    shared = set(terms(old)) & set(terms(new))
+    shared = set(terms(new)).intersection(terms(old))
     if not shared or has_cjk(old) != has_cjk(new):
         return False
     said = entities(old)
