@@ -27,7 +27,7 @@ from supervisor_memory.errors import (
 )
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Query, Record, Source
-from supervisor_memory.stores.protocol import Change, MemoryBackend
+from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.namespaces import Namespaces
 from supervisor_memory.stores.sqlite.store import SqliteBackend
@@ -88,6 +88,23 @@ def peek(directory: Path, sql: str) -> object:
         return connection.execute(sql).get
     finally:
         connection.close()
+
+
+# Lists that are kept
+
+
+def test_a_list_that_is_kept_knows_what_others_write_and_erase(tmp_path: Path) -> None:
+    where = Filter("alice", families=("user_profile",))
+    with closing(SqliteBackend(tmp_path)) as one, closing(SqliteBackend(tmp_path)) as other:
+        assert one.list(where, limit=9) == one.list(where, limit=9) == ()
+        kept = tea("likes green tea")
+        other.write([kept])
+        assert contents(one.list(where, limit=9)) == ["likes green tea"]
+        assert one.list(where, limit=9) is one.list(where, limit=9)
+        other.batch(Commit((Change(replace(kept, content="likes black tea"), expects=1),)))
+        assert contents(one.list(where, limit=9)) == ["likes black tea"]
+        other.erase("alice", at=kept.created_at + 1)
+        assert one.list(where, limit=9) == ()
 
 
 # The file itself
