@@ -87,3 +87,18 @@ def test_a_group_is_decided_by_keys_and_the_count_follows(
     page.locator("[data-all=reject]").click()
     expect(page.get_by_role("status")).to_have_text("49 rejected.")
     assert waiting(filled) == 151
+
+
+def test_the_preview_follows_what_is_picked(page: Page, site: Site) -> None:
+    tea = "The user likes tea."
+    asked = {"user_id": "ada", "kind": "user-profile", "source_class": "tool", "agent_id": "kettle"}
+    for text in (tea, f"{tea[:-1]}, and coffee in the morning."):
+        site.memory.write(text, metadata={"strategy": "review"}, **asked)  # type: ignore[arg-type]
+    page.goto(f"{site.url}/dashboard/inbox/together?agent=kettle")
+    effects = page.locator("[data-effect]")
+    expect(effects.filter(has_text="another of these")).to_have_count(1)
+    page.locator("input[type=checkbox][name^='p-']").last.uncheck()
+    expect(effects.filter(has_text="another of these")).to_have_count(0)
+    expect(effects.filter(has_text="becomes a new record")).to_have_count(2)
+    page.locator("input[type=checkbox][name^='p-']").last.check()
+    expect(effects.filter(has_text="another of these")).to_have_count(1)

@@ -32,7 +32,7 @@ from supervisor_memory.model.records import TEAM, Filter, Record
 BASE: Final = "/dashboard"
 LANGUAGE_COOKIE: Final = "supervisor_memory_language"
 HEADERS: Final[Mapping[str, str]] = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
     "Cache-Control": "no-store",
     "Referrer-Policy": "same-origin",  # "no-referrer" makes a form's Origin "null", which the guard refuses

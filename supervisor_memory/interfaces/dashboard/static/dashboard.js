@@ -79,8 +79,8 @@
       const address = new URL(location.href);
       const chosen = [...document.querySelectorAll("[name^='p-']:checked")].map((box) => box.name.slice(2));
       address.searchParams.set("picked", chosen.join(" "));
-      const answer = await fetch(address);
-      if (!answer.ok || mine !== latest) return;
+      const answer = await fetch(address).catch(() => null); // leaving the page breaks it off
+      if (!answer || !answer.ok || mine !== latest) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (mine !== latest) return;
       for (const cell of page.querySelectorAll("[data-effect]")) {
