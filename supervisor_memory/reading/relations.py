@@ -4,6 +4,7 @@ Nothing is kept for it: the relations are read off the active records when someb
 long as the records that say so. docs/relations.md has its page.
 """
 
+import re
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
@@ -36,6 +37,7 @@ _MOST_READ: Final = 1_000  # records, for a way, and for each side of a lineage
 _MOST_OF_A_NAME: Final = 500
 _MOST_REACHED: Final = 1_000
 _LONGEST_NAME: Final = 200
+_BETWEEN_WORDS: Final = re.compile(r"[ _-]")
 _KINDS: Final = ("table", "column", "metric", "file", "report")
 _PREFIXED: Final = ("metric", "report")
 _REPORTS: Final = ("png", "svg", "jpg", "jpeg", "pdf", "html", "htm", "md", "docx", "pptx", "ipynb")
@@ -364,11 +366,21 @@ class _Graph:
             each = queue.pop()
             edges = [edge for edge in self._edges(each) if edge[1] == SAME]
             others = {edge[0] if edge[2] == each else edge[2] for edge in edges} | self._column(each)
+            others |= self._spelled_otherwise(each)
             queue += others - found
             found |= others
         same = frozenset(found)
         self._same |= dict.fromkeys(same, same)
         return same
+
+    def _spelled_otherwise(self, node: Node) -> set[Node]:
+        """The same words written as a name and as an identifier: Basket Health and basket_health."""
+        words = _BETWEEN_WORDS.split(node)
+        if len(words) == 1 or not all(words):
+            return set()
+        others = {mark.join(words) for mark in (" ", "_", "-")} - {node}
+        self._look_up(others)
+        return {other for other in others if self._of(other) and other in self._things}
 
     def _column(self, node: Node) -> set[Node]:
         """The column that a definition names by its last part."""
@@ -403,6 +415,8 @@ class _Graph:
         found = [node for node in wanted if node in self._things]
         if is_told:
             found = [node for node in found if self._things[node].kind == kind]
+        if not found and not is_told:
+            found = sorted(self._spelled_otherwise(key))
         if (
             not found and holders and not is_told
         ):  # words that records hold, though nothing has the form of a name

@@ -107,12 +107,20 @@ def _aliases_in(clause: str) -> list[Relation]:
     """The names that stand in brackets behind another: "the revenue cockpit (dash_17)"."""
     found = []
     for match in _IN_BRACKETS.finditer(clause):
-        if _NAME_IN_BRACKETS.fullmatch(match["d"].strip()):
+        told = _label().sub("", match["d"].strip())
+        if _NAME_IN_BRACKETS.fullmatch(told):
             source = _named(_last_name(match["s"]))
-            other = _named(match["d"])
+            other = _named(told)
             if source and other and key_of(source) != key_of(other):
                 found.append(Relation(source, SAME, other))
     return found
+
+
+@cache
+def _label() -> re.Pattern[str]:
+    """What may say before a name in brackets that it is one: "id", 编号."""
+    nouns = "|".join(pattern.pattern for name, pattern in _tables("nouns") if name == SAME)
+    return re.compile(rf"^(?:{nouns})(?![^\W{CJK}])[:：]?\s*", re.IGNORECASE)
 
 
 _BEFORE_A_NAME = re.compile(
@@ -153,6 +161,7 @@ def _source(told: str | None, subject: str | None) -> str | None:
 
 def _called(table: str, word: str) -> str:
     """The relationship that a word names: by the table, or the word itself."""
+    word = word.strip()
     for name, pattern in _tables(table):
         if re.search(rf"(?<![a-z])(?:{pattern.pattern})\Z", word, re.IGNORECASE):
             return name

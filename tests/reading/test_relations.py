@@ -47,6 +47,83 @@ def test_a_thing_has_its_names_its_relations_and_the_records_that_say_so(memory:
     ]
 
 
+ONE_THING = [
+    ("The revenue cockpit (id dash_rev) is read every Monday.", "revenue cockpit", "dash_rev"),
+    ("The revenue cockpit, also called dash_rev, is slow.", "revenue cockpit", "dash_rev"),
+    ("dash_rev is the id of the revenue cockpit.", "revenue cockpit", "dash_rev"),
+    ("Revenue Cockpit is read every Monday.", "Revenue Cockpit", "revenue_cockpit"),
+    ("营收驾驶舱（编号 dash_rev）每周一看。", "营收驾驶舱", "dash_rev"),
+    ("营收驾驶舱也叫 dash_rev。", "营收驾驶舱", "dash_rev"),
+    ("营收驾驶舱的 id 是 dash_rev。", "营收驾驶舱", "dash_rev"),
+    ("华东履约中心简称履约中心。", "华东履约中心", "履约中心"),
+]
+
+
+@pytest.mark.parametrize(("told", "one", "other"), ONE_THING)
+def test_a_thing_under_two_names_is_one_and_both_lead_to_all_of_it(told: str, one: str, other: str) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    is_chinese = not one.isascii()
+    of_one, of_other = (
+        ("{}由林月维护。", "{} 读取 fct_rev。")
+        if is_chinese
+        else ("{} belongs to Mara Lindt.", "{} reads from fct_rev.")
+    )
+    for text in (told, of_one.format(one), of_other.format(other)):
+        memory.write(text, user_id="ada")
+    owner = "林月" if is_chinese else "Mara Lindt"
+    for name in (one, other):
+        found = memory.relations(name, user_id="ada", to=owner)
+        assert {each.name for each in found.names} == {one, other}
+        assert {owner, "fct_rev"} <= {each.thing.name for each in found.neighbours}
+        assert found.path[-1].destination.name == owner
+        assert [each.name for each in found.upstream] == ["fct_rev"]
+
+
+@pytest.mark.parametrize(
+    ("told", "one", "other"),
+    [
+        ("The revenue cockpit is also called dash_rev.", "revenue cockpit", "dash_rev"),
+        ("营收驾驶舱也叫 dash_rev。", "营收驾驶舱", "dash_rev"),
+    ],
+)
+def test_two_names_are_one_thing_as_long_as_a_record_says_so(
+    memory: SupervisorMemory, told: str, one: str, other: str
+) -> None:
+    def names(about: str) -> set[str]:
+        return {each.name for each in memory.relations(about, user_id="ada").names}
+
+    said = memory.write(told, user_id="ada")
+    memory.write("dash_rev is slow on Mondays." if one.isascii() else "dash_rev 周一很慢。", user_id="ada")
+    assert names(one) == names(other) == {one, other}
+    joined = memory.write(told.replace("also ", ""), user_id="ada")
+    assert joined.id == said.id
+    assert names(one) == names(other) == {one, other}
+    memory.delete(joined.id, user_id="ada")
+    assert names(other) == {other}
+    memory.review.restore(joined.id, user_id="ada", reviewer="nils")
+    assert names(one) == names(other) == {one, other}
+    memory.erase(user_id="ada", confirm=True)
+    assert names(one) == names(other) == set()
+
+
+@pytest.mark.parametrize(
+    "facts",
+    [
+        (
+            "The revenue cockpit, also called dash_rev, is read every Monday.",
+            "The revenue cockpit belongs to Mara Lindt.",
+        ),
+        ("营收驾驶舱也叫 dash_rev，周一要看。", "营收驾驶舱由林月维护。"),
+    ],
+)
+def test_a_search_for_one_name_leads_to_what_is_told_under_the_other(facts: tuple[str, str]) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    for text in (*facts, *(f"Room {n} has {n + 4} chairs and a window." for n in range(20))):
+        memory.write(text, user_id="ada")
+    hits = memory.search("dash_rev", user_id="ada")
+    assert [hit.record.content for hit in hits] == [*facts]
+
+
 def test_the_way_between_two_things_is_told_step_by_step(memory: SupervisorMemory) -> None:
     assert way(memory, "dash_40", "Malmo office") == [
         ("harbour board", "reads_from", "fct_ships"),
