@@ -158,10 +158,14 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Retract:
-    """The record no longer holds: it becomes `stale`, and the candidate becomes no record."""
+    """The record no longer holds: it becomes `stale`, and the candidate becomes no record.
+
+    `rest` are its sentences that still hold: then it states them, and only the others are gone.
+    """
 
     record: Record
     reason: str = "retracted"
+    rest: str = ""
 
 
 Decision: TypeAlias = Add | Merge | Replace | Append | Skip | Hold | Retract

@@ -33,10 +33,7 @@ class Learned:
     is_lasting: bool = False
     by_sense: bool = False
     is_familiar: bool = True
-
-    @property
-    def is_doubtful(self) -> bool:
-        return self.is_familiar and self.chance < DOUBTED_UNDER
+    is_doubtful: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,8 +51,7 @@ class Weights:
 
 
 DOUBTED_UNDER = 0.18
-"""The chance under which a verdict of the rules is not believed. On lines of authors left out it holds back
-four tenths of what the rules store falsely, and one in thirty of what they keep rightly."""
+"""The chance by words alone under which a verdict of the rules is not believed; `Sense` has its own."""
 _SHOWN = 3
 _CUT = re.compile(r"[,;，；、 ]+$")
 _READABLE = re.compile(rf"[^~<>^$,.]*[a-z{HAN}][^~<>^$,.]*")
@@ -114,7 +110,15 @@ def weigh(text: str, weights: Weights) -> Learned:
     chance = _chance(lasting)
     words = {each.lower() for each in _LETTERS.findall(text)}
     is_familiar = 2 * len(words & known.keys()) >= len(words)
-    return Learned(chance, _chance(wish), tuple(shown), chance >= weights.least, is_familiar=is_familiar)
+    is_doubtful = is_familiar and chance < DOUBTED_UNDER
+    return Learned(
+        chance,
+        _chance(wish),
+        tuple(shown),
+        chance >= weights.least,
+        is_familiar=is_familiar,
+        is_doubtful=is_doubtful,
+    )
 
 
 def is_ordinary(word: str) -> bool:

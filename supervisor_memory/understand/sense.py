@@ -36,6 +36,7 @@ class Sense:
         words: The weight of the logit of the chance by words.
         bias: The constant.
         least: The chance from which a sentence is kept.
+        doubted: The chance under which a verdict of the rules is not believed.
     """
 
     centre: "NDArray[float32]"
@@ -44,13 +45,17 @@ class Sense:
     words: float
     bias: float
     least: float
+    doubted: float
 
     def again(self, by_words: Learned, vector: "NDArray[float32]") -> Learned:
         """What is learned of a sentence by its words and its vector."""
         near = nearness(vector[None] - self.centre, self.landmarks)[0]
         score = self.bias + self.words * logit(by_words.chance) + float(near @ self.weights)
         chance = 1 / (1 + math.exp(-score))
-        return replace(by_words, chance=chance, is_lasting=chance >= self.least, by_sense=True)
+        is_doubtful = by_words.is_familiar and chance < self.doubted
+        return replace(
+            by_words, chance=chance, is_lasting=chance >= self.least, by_sense=True, is_doubtful=is_doubtful
+        )
 
 
 def nearness(vectors: "NDArray[float32]", landmarks: "NDArray[float32]") -> "NDArray[Any]":
@@ -82,5 +87,5 @@ def sense_of(fingerprint: str) -> Sense | None:
             return None
         landmarks = read["landmarks"].astype(np.float32)
         landmarks /= np.linalg.norm(landmarks, axis=1, keepdims=True)
-        words, bias, least = map(float, read["numbers"])
-        return Sense(read["centre"], landmarks, read["weights"].astype(np.float64), words, bias, least)
+        numbers = map(float, read["numbers"])
+        return Sense(read["centre"], landmarks, read["weights"].astype(np.float64), *numbers)

@@ -160,6 +160,49 @@ def test_news_of_what_is_known_is_kept_and_without_it_the_sentence_is_not(old: s
         assert new in known(memory)
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("The launch of the beta is planned for 3 May.", "The launch of the beta slipped to 17 May."),
+        ("新网站打算三月三号上线。", "新网站三月十七号才上得了。"),
+    ],
+)
+def test_what_changes_an_earlier_message_is_kept_though_that_was_not(old: str, new: str) -> None:
+    with opened(old) as memory:
+        memory.add(new, user_id="bob", session_id="bob-1")
+        memory.add(old, user_id="ada", session_id="ada-1")
+        assert memory.get_all(user_id="bob") == memory.get_all(user_id="ada") == []
+        reply = [{"role": "assistant", "content": new}]
+        memory.add(reply, user_id="ada", session_id="ada-2", created_at=time.time() + DAY)
+        assert known(memory) == []
+
+        memory.add(new, user_id="ada", session_id="ada-3", created_at=time.time() + 2 * DAY)
+
+        assert known(memory) == [new]
+
+
+def test_a_record_of_the_other_kind_gives_way_where_it_surely_is_the_one() -> None:
+    with opened("english") as memory:
+        memory.write("Our second office is in Cologne.", kind="user-profile", user_id="ada")
+        memory.write("Our first office is in Rotterdam.", kind="domain-facts", user_id="ada")
+
+        memory.write("The second office relocated to Bonn.", kind="domain-facts", user_id="ada")
+
+        assert known(memory) == ["Our first office is in Rotterdam.", "The second office relocated to Bonn."]
+
+
+def test_of_a_record_of_two_facts_only_what_is_named_is_taken_back() -> None:
+    with opened("english") as memory:
+        memory.write("The weekly report lists repairs. The weekly report lists rents.", user_id="ada")
+
+        memory.add("Forget that the weekly report lists rents.", user_id="ada")
+
+        [record] = memory.get_all(user_id="ada")
+        assert record.content == "The weekly report lists repairs."
+        assert record.status == "active"
+        assert record.embedder is not None
+
+
 def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorter() -> None:
     assert clearer("Logs are kept.", "Logs are kept for 30 days.") == "Logs are kept for 30 days."
     assert clearer("The depot is closed on Sundays and holidays of the state.", "Closed on Sundays.") == (

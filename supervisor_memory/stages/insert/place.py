@@ -15,6 +15,7 @@ from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.errors import Conflict, StageDenied, WasErased
 from supervisor_memory.flow import Inserting, Judge, Remembering
 from supervisor_memory.language.terms import terms
@@ -30,6 +31,7 @@ from supervisor_memory.model.decisions import (
 )
 from supervisor_memory.model.records import (
     ARTIFACT,
+    SESSION_FAMILY,
     WRITTEN_ANEW,
     Candidate,
     Event,
@@ -53,10 +55,13 @@ from supervisor_memory.stages.insert.draft import (
     with_vectors,
 )
 from supervisor_memory.stages.insert.judges.by_evidence import (
+    UNLIKELY,
     by_evidence,
     by_model,
     in_one_kind,
     is_of_what_is_known,
+    replaces_one_of,
+    tells_a_change,
 )
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
@@ -82,6 +87,7 @@ _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
 _KNOWN_OF_DEEDS = frozenset({"digest", "rows", "writes"})  # what a text that only names a file has not
 _TRIES = 20
+_MESSAGES = 3  # of the user, earlier than this one, that may tell the value that a sentence changes
 _PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds
 _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
@@ -169,11 +175,36 @@ def _with_news_of_what_is_known(
     kept = []
     for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
         rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
-        if is_of_what_is_known(candidate, rivals, view.reading):
+        if is_of_what_is_known(candidate, rivals, view.reading) or _is_told_anew(
+            candidate, vector, said, view
+        ):
             kept.append(candidate)
             found.append(vector)
     unkept = (*said.unkept, *(len(asked) - len(kept)) * ["no-statement"])
     return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=unkept), found
+
+
+def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> bool:
+    """Whether a sentence that may be no statement changes what the user said in an earlier message.
+
+    Said once it may have been for that moment; whoever sets it right later means it to hold.
+    """
+    is_likely = candidate.confidence >= UNLIKELY or tells_a_change(candidate.content)
+    if vector is None or said.scope.session_id is None or not is_likely:
+        return False
+    where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
+    query = Query(candidate.content, where, terms(candidate.content), now=view.now)
+    hits = view.search(query, limit=_MESSAGES)
+    told = [
+        closest_statement(hit.record.content, candidate.content)
+        for hit in hits
+        if hit.record.source.source_class == "user"
+    ]
+    vectors = view.embed(told)
+    earlier = [
+        (text, float(vector @ other)) for text, other in zip(told, vectors, strict=True) if other is not None
+    ]
+    return replaces_one_of(earlier, candidate, view.reading)
 
 
 def _in_order(said: Remembering, view: Deciding) -> Remembering:
@@ -428,7 +459,7 @@ def _follow(
         nearest, apart = (decision.nearest, decision.apart) if isinstance(decision, Add) else (None, "")
         draft.insert(new, nearest=nearest, apart=apart)
     elif isinstance(decision, Retract):
-        _retract(old, new, decision.reason, draft)
+        _retract(old, new, decision, draft)
     else:
         _change(old, new, draft, rules, decision=decision, candidate=candidate, is_same=is_same)
     return ()
@@ -483,12 +514,18 @@ def _is_written_anew(old: Record, new: Record) -> bool:
     )
 
 
-def _retract(old: Record, new: Record, reason: str, draft: Draft) -> None:
-    """The record steps back; history keeps it. The message that asks for it is no statement either."""
+def _retract(old: Record, new: Record, decision: Retract, draft: Draft) -> None:
+    """The record steps back, or what is taken back of it; history keeps it. The message that asks for it is
+    no statement either."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
-    back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
-    return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", reason)
+    if decision.rest:
+        text = decision.rest
+        back = replace(old, content=text, content_hash=content_hash(text), vector=None, embedder=None)
+        back = replace(back, updated_at=new.updated_at)
+    else:
+        back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+    return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", decision.reason)
 
 
 def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:

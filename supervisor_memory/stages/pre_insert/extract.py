@@ -13,6 +13,7 @@ from itertools import chain, islice
 from typing import Any
 
 from supervisor_memory.compare import reading
+from supervisor_memory.compare.changes import change
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import WHOLE_NUMBERS
@@ -135,16 +136,18 @@ def read_user(
 
 
 def _is_news(statement: Statement) -> bool:
-    """Whether a sentence that is not kept gives an attribute a value, or says that something is over.
+    """Whether a sentence that is not kept gives an attribute a value, says that something is over, or reads
+    like a change.
 
     What reads like a task is meant for this once, unless it speaks of the user's own things or of later.
     """
     if statement.kind is not None or statement.reason not in ("none", "task"):
         return False
     told = reading.read(statement.text)
-    is_lasting = statement.reason != "task" or told.people.is_i or told.people.is_we
+    is_lasting = statement.reason != "task" or told.people.is_i or told.people.is_we or told.people.known
     is_lasting = is_lasting or _STANDING.search(normal(statement.text)) is not None
-    return is_lasting and bool(told.states or told.dropped)
+    is_told = told.states or told.dropped or told.corrects or told.announces
+    return bool(is_lasting) and bool(is_told or change(statement.text) > 0)
 
 
 def _why_not(statement: Statement, refusal: str) -> str:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.evidence import (
+    Pair,
     apart,
     beside,
     exchanges_two,
@@ -30,7 +31,7 @@ from supervisor_memory.understand.sql import another_query, query_of
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
-_UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
+UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
 """The least nearness of a doubtful sentence to a record; and with a told change."""
 BY_SUBJECT = "contradicts:subject"
@@ -41,9 +42,20 @@ _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 def by_evidence(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
     """Decide on a candidate by the evidence of its text and each rival's."""
     decision = in_one_kind(candidate, rivals, view)
-    if decision != Add() or candidate.kind not in _STATED:
+    is_weighed = isinstance(decision, Replace) and not _is_certain(decision, candidate)
+    if candidate.kind not in _STATED or not (is_weighed or decision == Add()):
         return decision
-    return _in_another_kind(candidate, rivals, view) or decision
+    other = _in_another_kind(candidate, rivals, view)
+    if other is None or (is_weighed and not _is_certain(other, candidate)):
+        return decision
+    return other
+
+
+def _is_certain(decision: Decision, candidate: Candidate) -> bool:
+    """Whether a record gives way because its texts tell it, not because a regression weighed them."""
+    if not isinstance(decision, Replace):
+        return False
+    return is_settled(beside(read(decision.record.content), read(candidate.content)))
 
 
 def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
@@ -72,7 +84,8 @@ def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> D
 
 def tells_a_change(text: str) -> bool:
     """Whether a text tells that something is not as it was."""
-    return read(text).announces or change(text) > 0
+    told = read(text)
+    return told.announces or told.corrects or change(text) > 0
 
 
 def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> bool:
@@ -83,7 +96,7 @@ def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -
     """
     if isinstance(by_evidence(candidate, rivals, view), Merge | Replace):
         return True
-    if candidate.confidence < _UNLIKELY:
+    if candidate.confidence < UNLIKELY:
         return False
     scale = view.embedder.calibration if view.embedder is not None else None
     if scale is None:
@@ -102,6 +115,20 @@ def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -
     if tells_a_change(candidate.content) and any(each >= _NOT_FAR for each, _ in near):
         return True
     return any(each >= _NEAR and shares_words(beside(read(record.content), said)) for each, record in near)
+
+
+def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
+    """Whether a sentence gives something a new value that was only said, not kept.
+
+    Args:
+        earlier: What was said, each with the cosine of its vector and the candidate's.
+    """
+    scale = view.embedder.calibration if view.embedder is not None else None
+    known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier]
+    return any(
+        each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
+        for each in verdicts(candidate.content, known, scale)
+    )
 
 
 def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
@@ -168,14 +195,21 @@ def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_resul
     rated = [each for each in judged if each[0].about >= view.settings.duplicate_threshold]
     if not rated:
         return _alone(judged, rivals)
-    verdict, rival, compared = max(rated, key=lambda each: each[0].rank)
+    verdict, rival, compared = max(rated, key=lambda each: (_is_told(each[2], new), each[0].rank))
     record = rival.record
     if verdict.instead < INSTEAD_FROM:
         return Merge(record, is_one=verdict.is_one)
     if is_result:
         return Add(nearest=record, apart="result")  # which does not undo an earlier one
-    pair = beside(read(compared.text), read(compared.new or new.content))
-    return Replace(record, f"contradicts:{why_instead(pair)}")
+    return Replace(record, f"contradicts:{why_instead(_beside(compared, new))}")
+
+
+def _is_told(compared: Compared, new: Candidate) -> bool:
+    return is_settled(_beside(compared, new))
+
+
+def _beside(compared: Compared, new: Candidate) -> Pair:
+    return beside(read(compared.text), read(compared.new or new.content))
 
 
 def _alone(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) -> Add:
