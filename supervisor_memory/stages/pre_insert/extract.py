@@ -144,10 +144,11 @@ def _is_news(statement: Statement) -> bool:
     if statement.kind is not None or statement.reason not in ("none", "task"):
         return False
     told = reading.read(statement.text)
-    is_lasting = statement.reason != "task" or told.people.is_i or told.people.is_we or told.people.known
+    people = told.people
+    is_lasting = statement.reason != "task" or people.is_i or people.is_we or bool(people.known)
     is_lasting = is_lasting or _STANDING.search(normal(statement.text)) is not None
-    is_told = told.states or told.dropped or told.corrects or told.announces
-    return bool(is_lasting) and bool(is_told or change(statement.text) > 0)
+    is_told = bool(told.states or told.dropped) or told.corrects or told.announces
+    return is_lasting and (is_told or change(statement.text) > 0)
 
 
 def _why_not(statement: Statement, refusal: str) -> str:
