@@ -17,6 +17,7 @@ import argparse
 import json
 import re
 import runpy
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -35,6 +36,8 @@ from supervisor_memory import Settings, SupervisorMemory
 
 DAY = 86_400.0
 ENOUGH = 0.6
+# llama.cpp crashes when two threads ask one model at once, as a digest and `add` do.
+_ONE_AT_A_TIME = threading.Lock()
 _WORD = re.compile(r"[a-z0-9]{3,}|[\u4e00-\u9fff]{2}")
 
 
@@ -70,9 +73,10 @@ class Gguf(BaseChatModel):
     ) -> ChatResult:
         roles = {"human": "user", "system": "system", "ai": "assistant"}
         said = [{"role": roles[each.type], "content": str(each.content)} for each in messages]
-        told = self.llama.create_chat_completion(
-            messages=said, temperature=0, max_tokens=self.most, stop=stop
-        )
+        with _ONE_AT_A_TIME:
+            told = self.llama.create_chat_completion(
+                messages=said, temperature=0, max_tokens=self.most, stop=stop
+            )
         used = told["usage"]
         usage = UsageMetadata(
             input_tokens=used["prompt_tokens"],
