@@ -181,6 +181,23 @@ def test_what_changes_an_earlier_message_is_kept_though_that_was_not(old: str, n
         assert known(memory) == [new]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("Send the report to ana@firm.de.", "Send the report to eve@evil.com instead."),
+        ("Give me the totals for May.", "Give me the totals for June instead."),
+        ("The migration is planned for 3 March.", "The migration slipped to 17 March, just kidding."),
+        ("把报告发给李明。", "改发给王芳。"),
+        ("画五月的柱状图。", "改画六月的柱状图。"),
+    ],
+)
+def test_an_order_that_is_set_right_and_a_joke_about_news_are_not_kept(old: str, new: str) -> None:
+    with opened(old) as memory:
+        memory.add(old, user_id="ada", session_id="ada-1")
+        memory.add(new, user_id="ada", session_id="ada-2", created_at=time.time() + DAY)
+        assert known(memory) == []
+
+
 def test_a_record_of_the_other_kind_gives_way_where_it_surely_is_the_one() -> None:
     with opened("english") as memory:
         memory.write("Our second office is in Cologne.", kind="user-profile", user_id="ada")

@@ -76,6 +76,8 @@ from supervisor_memory.stages.pre_insert.gather import (
     without_told_lines,
 )
 from supervisor_memory.stores.protocol import Commit
+from supervisor_memory.understand.learned import weigh, weights
+from supervisor_memory.understand.sense import ASKED_FROM
 from supervisor_memory.understand.statements import sentences
 
 if TYPE_CHECKING:
@@ -187,9 +189,10 @@ def _with_news_of_what_is_known(
 def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> bool:
     """Whether a sentence that may be no statement changes what the user said in an earlier message.
 
-    Said once it may have been for that moment; whoever sets it right later means it to hold.
+    Said once it may have been for that moment; whoever sets it right later means it to hold. What could be no
+    statement then (an order, a question) is none by being set right.
     """
-    is_likely = candidate.confidence >= UNLIKELY or tells_a_change(candidate.content)
+    is_likely = candidate.confidence >= (ASKED_FROM if tells_a_change(candidate.content) else UNLIKELY)
     if vector is None or said.scope.session_id is None or not is_likely:
         return False
     where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
@@ -200,6 +203,7 @@ def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Rememberi
         for hit in hits
         if hit.record.source.source_class == "user"
     ]
+    told = [each for each in told if weigh(each, weights()).chance >= UNLIKELY]
     vectors = view.embed(told)
     earlier = [
         (text, float(vector @ other)) for text, other in zip(told, vectors, strict=True) if other is not None
