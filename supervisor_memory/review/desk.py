@@ -92,11 +92,17 @@ class Desk:
         """
         return self._shown(self._waiting(id, user_id, self._ports()), user_id)
 
-    def show_together(self, ids: Sequence[str], *, user_id: str | None = None) -> list[Proposal]:
+    def show_together(
+        self, ids: Sequence[str], *, without: Collection[str] = (), user_id: str | None = None
+    ) -> list[Proposal]:
         """Proposals as they would be approved one after the other, in this order.
 
         Each is shown against what those before it would leave, so that one can join or replace another.
         Those that do not wait, or are not there for this user, are left out.
+
+        Args:
+            without: Those of them that are not approved. They are shown as if each were, and leave nothing
+                for those after them.
 
         Raises:
             BackendError, DeadlineExceeded: the store failed.
@@ -106,7 +112,8 @@ class Desk:
         ahead, shown = Ahead(self.services.backend), list[Proposal]()
         for id_ in ids:
             with contextlib.suppress(AlreadyReviewed, RecordNotFound):
-                shown.append(self._shown(self._waiting(id_, user_id, self._ports()), user_id, ahead=ahead))
+                record = self._waiting(id_, user_id, self._ports())
+                shown.append(self._shown(record, user_id, ahead=ahead, leaves=id_ not in without))
         return shown
 
     def approve(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
@@ -448,11 +455,14 @@ class Desk:
             by=last["actor"] if last else None,
         )
 
-    def _shown(self, record: Record, user_id: str | None, *, ahead: "Ahead | None" = None) -> Proposal:
+    def _shown(
+        self, record: Record, user_id: str | None, *, ahead: "Ahead | None" = None, leaves: bool = True
+    ) -> Proposal:
         self.trail.seen("review", (record,), by_operator=user_id is None)
         ports, then = self._ports(), None
         if ahead is not None:
-            ports, then = replace(ports, services=replace(ports.services, backend=ahead)), ahead.batch
+            ports = replace(ports, services=replace(ports.services, backend=ahead))
+            then = ahead.batch if leaves else None
         try:
             return foreseen(record, ports, self.insert, then=then)
         except (IdentityError, InvalidContent) as error:  # only an imported record can be so wrong

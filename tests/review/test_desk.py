@@ -115,6 +115,8 @@ def test_proposals_are_shown_as_they_will_be_approved_one_after_the_other(memory
     shown = memory.review.show_together([*ids, "none"])
     assert [memory.history(id_) for id_ in ids] == before
     assert [each.decision for each in shown] != [memory.review.show(id_).decision for id_ in ids]
+    alone = memory.review.show_together(ids[:4], without=ids[:2])
+    assert [each.decision for each in alone] == ["added"] * 4
     done = [memory.review.approve(id_, reviewer=REVIEWER) for id_ in ids]
     assert [(s.decision, s.reason) for s in shown] == [(d.status, d.reason) for d in done]
     kept = {d.id: s.text for s, d in zip(shown, done, strict=True)}  # as the last of them leaves it

@@ -38,6 +38,8 @@ _GRAVE: Final = (
 _USUAL: Final = ("asked-for", "every-candidate", "about-the-user-by-agent", "about-the-user-by-tool")
 """Reasons that only say why a person is asked."""
 _IN_ADDRESS: Final = ("user", "why", "kind", "agent", "run")
+_SKIPPED: Final = {"duplicate": "known", "adds-nothing": "known", "older-than-what-is-known": "outdated"}
+"""The end of the reason why an approval changed nothing, as the message afterwards tells it."""
 Verb: TypeAlias = Callable[[str], WriteResult]
 
 
@@ -60,16 +62,20 @@ class Row:
 
     Args:
         is_picked: Whether the reviewer, or before that the page, has picked it.
-        beyond: What speaks against it beside the reason of the group, the gravest first.
+        against: What speaks against it, the gravest first.
         differs: Why else it waits, where not all of the others do.
-        is_of_these: Whether it joins, or gives way to, another of them.
+        other: Which of the others it joins, replaces or gives way to, as that was proposed.
     """
 
     proposal: Proposal
     is_picked: bool
-    beyond: tuple[str, ...]
+    against: tuple[str, ...]
     differs: tuple[str, ...]
-    is_of_these: bool
+    other: Record | None
+
+    @property
+    def keeps_nothing(self) -> bool:
+        return _keeps_nothing(self.proposal)
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,8 +121,7 @@ class Asked:
 
     def beyond(self, record: Record) -> tuple[str, ...]:
         """What speaks against a record beside the reason asked for, the gravest first."""
-        found = [code for code in reasons(record) if code != self.reason and code not in _USUAL]
-        return tuple(sorted(found, key=_gravity))
+        return tuple(code for code in _against(record) if code != self.reason)
 
     def like(self, record: Record) -> "Asked":
         """Those that wait for the same reason, of the same kind and agent."""
@@ -146,6 +151,7 @@ def inbox(visit: Visit) -> Response:
         like=asked.like,
         after=after,
         older=page[-1].cursor if len(rest) > _PAGE else None,
+        most=_TOGETHER,
         **_choices(visit, asked, waiting),
         last=decided[-1] if decided else None,
     )
@@ -161,43 +167,55 @@ def _wider(visit: Visit, asked: Asked) -> Response:
 def together(visit: Visit) -> Response:
     """All that are alike: what approving the picked ones one after the other would do.
 
-    `picked` in the address has the ids that a reviewer picked; without it all that nothing speaks against
-    are picked.
+    Picked is what nothing speaks against and what would change something. `picked` and `unpicked` in the
+    address have the ids that a reviewer decided otherwise about.
     """
     asked = Asked.of(visit)
     waiting = _waiting(visit, asked)
-    page = sorted(waiting, key=lambda record: min(map(_gravity, asked.beyond(record)), default=_LEAST_GRAVE))
+    page = sorted(waiting, key=_gravest)[:_TOGETHER]
+    told = {name: visit.asked(name).split() for name in ("picked", "unpicked")}
+    rows = _rows(visit, asked, page, **told)
+    shown = {row.proposal.id for row in rows}
+    in_order = [record.id for record in page if record.id in shown]
     return visit.page(
-        "together.html", rows=_rows(visit, asked, page[:_TOGETHER]), **_choices(visit, asked, waiting)
+        "together.html", rows=rows, in_order=in_order, told=told, **_choices(visit, asked, waiting)
     )
 
 
-def _rows(visit: Visit, asked: Asked, page: list[Record]) -> list[Row]:
-    """Each as it would be approved: what is picked after the picked ones before it, the others alone."""
-    told = visit.request.query_params.get("picked")
-    picked = [
-        record.id
-        for record in page
-        if (record.id in told.split() if told is not None else not asked.beyond(record))
-    ]
-    by_id = {each.id: each for each in visit.memory.review.show_together(picked)}
-    by_id |= {
-        record.id: each
-        for record in page
-        if record.id not in by_id and (each := _shown(visit, record)) is not None
-    }
-    shown = [by_id[record.id] for record in page if record.id in by_id]
+def _rows(
+    visit: Visit, asked: Asked, page: list[Record], *, picked: list[str], unpicked: list[str]
+) -> list[Row]:
+    """Each as it would be approved after the picked ones before it; the grave first, then the needless."""
+    out = [each.id for each in page if each.id in unpicked or (_against(each) and each.id not in picked)]
+    shown = visit.memory.review.show_together([record.id for record in page], without=out)
+    by_id = {each.id: each.record for each in shown}
     of_all = set.intersection(*(set(each.why) for each in shown)) if shown else set()
-    return [
+    rows = [
         Row(
             each,
-            each.id in picked and (told is not None or each.decision != "refused"),
-            asked.beyond(each.record),
+            each.id not in out and (each.id in picked or not _keeps_nothing(each)),
+            _against(each.record),
             tuple(code for code in each.why if code in _USUAL and code not in of_all | {asked.reason}),
-            each.existing is not None and each.existing.id in by_id.keys() - {each.id},
+            by_id.get(each.existing.id) if each.existing and each.existing.id != each.id else None,
         )
         for each in shown
     ]
+    return sorted(rows, key=lambda row: (not row.against, not row.keeps_nothing))
+
+
+def _keeps_nothing(shown: Proposal) -> bool:
+    """Whether approving it would leave everything as it is."""
+    return shown.decision in ("skipped", "refused")
+
+
+def _against(record: Record) -> tuple[str, ...]:
+    """Reasons that speak against a record, the gravest first."""
+    return tuple(sorted((code for code in reasons(record) if code not in _USUAL), key=_gravity))
+
+
+def _gravest(record: Record) -> int:
+    """The place of a record's gravest reason."""
+    return min(map(_gravity, _against(record)), default=_LEAST_GRAVE)
 
 
 _LEAST_GRAVE: Final = len(_GRAVE) + 1
@@ -297,7 +315,10 @@ def split(visit: Visit) -> Response:
 
 
 def _picked(visit: Visit) -> list[str]:
-    return [name.removeprefix(_PICKED) for name in visit.form if name.startswith(_PICKED)]
+    """What was picked, in the order in which the page foresaw it."""
+    at = {id_: n for n, id_ in enumerate(visit.form.get("shown", "").split())}
+    picked = [name.removeprefix(_PICKED) for name in visit.form if name.startswith(_PICKED)]
+    return sorted(picked, key=lambda id_: at.get(id_, len(at)))
 
 
 def _approval(visit: Visit) -> Verb:
@@ -335,7 +356,7 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
             came["left"] += 1
         else:
             done.append(id_)
-            came["rejected" if result.reason == "rejected" else result.status] += 1
+            came[_came(result)] += 1
     came["left"] += len(verbs[_TOGETHER:])
     came["n"] = len(done) - came["rejected"] if what == "split" else len(done)
     if what == "reject":
@@ -345,6 +366,15 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
         of_them = {name: n for name, n in came.items() if name not in ("decided", "left")}
         visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), "", "", of_them))
     return _back(visit, f"{what}-all", **came)
+
+
+def _came(result: WriteResult) -> str:
+    """The name, in NUMBERS, of the outcome of a decision."""
+    if result.reason == "rejected":
+        return "rejected"
+    if result.status != "skipped":
+        return result.status
+    return _SKIPPED.get(result.reason.rpartition(":")[2], "skipped")
 
 
 def _text(visit: Visit, id_: str) -> str:

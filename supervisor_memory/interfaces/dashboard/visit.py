@@ -41,7 +41,7 @@ HEADERS: Final[Mapping[str, str]] = {
 _A_YEAR: Final = 365 * 86_400
 _MOST_FIELDS: Final = 150
 _KEPT_DECISIONS: Final = 20
-_CAME: Final = ("added", "merged", "appended", "updated", "skipped", "pending")
+_CAME: Final = ("added", "merged", "appended", "updated", "known", "outdated", "skipped", "pending")
 _BESIDE: Final = ("rejected", "decided", "left")
 NUMBERS: Final = ("n", *_CAME, *_BESIDE)
 """What an address tells in numbers of a decision on many."""

@@ -69,17 +69,32 @@
       picked.textContent = picked.dataset.picked.replace("{n}", n);
       document.querySelectorAll("[data-all]").forEach((button) => (button.disabled = !n));
       const split = document.querySelector("[data-split]");
-      split.textContent = split.dataset.split.replace("{n}", n).replace("{m}", others);
-      split.disabled = !n || !others;
+      split.textContent = (n ? split.dataset.split : split.dataset.none).replace("{n}", n).replace("{m}", others);
+      split.hidden = !others;
+    };
+    // What was picked and taken out goes with the address: to another filter, another language, a reload.
+    const keep = (box) => {
+      const address = new URL(location.href);
+      for (const kept of document.querySelectorAll("[data-kept]")) {
+        const ids = new Set(kept.value.split(" ").filter(Boolean));
+        ids.delete(box.name.slice(2));
+        if (box.checked === (kept.name === "picked")) ids.add(box.name.slice(2));
+        kept.value = [...ids].join(" ");
+        address.searchParams.set(kept.name, kept.value);
+        for (const link of document.querySelectorAll("a[hreflang]")) {
+          const there = new URL(link.href);
+          there.searchParams.set(kept.name, kept.value);
+          link.href = there.href;
+        }
+      }
+      address.searchParams.delete("lang"); // the cookie has it
+      history.replaceState(null, "", address);
     };
     // What approving the picked ones would do, as they are picked now.
     let latest = 0;
     const follow = async () => {
       const mine = ++latest;
-      const address = new URL(location.href);
-      const chosen = [...document.querySelectorAll("[name^='p-']:checked")].map((box) => box.name.slice(2));
-      address.searchParams.set("picked", chosen.join(" "));
-      const answer = await fetch(address).catch(() => null); // leaving the page breaks it off
+      const answer = await fetch(location.href).catch(() => null); // leaving the page breaks it off
       if (!answer || !answer.ok || mine !== latest) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       if (mine !== latest) return;
@@ -90,7 +105,9 @@
     };
     document.addEventListener("change", (event) => {
       count();
-      if (event.target.matches("[name^='p-']")) follow();
+      if (!event.target.matches("[name^='p-']")) return;
+      keep(event.target);
+      follow();
     });
     count();
   }
@@ -99,8 +116,8 @@
     if (event.ctrlKey || event.altKey || event.metaKey || event.repeat || event.isComposing) return;
     const field = event.target.closest("input, textarea, select");
     if (field) {
-      if (field.type === "checkbox" && !["Enter", " "].includes(event.key)) {
-        if (press(event.key)) event.preventDefault();
+      if (field.type === "checkbox" && event.key !== " ") {
+        if (event.key === "Enter" || press(event.key)) event.preventDefault(); // Enter would decide on all
       } else if (event.key === "Escape") {
         const item = field.closest("[data-item]");
         field.blur();
