@@ -1,21 +1,23 @@
 """Find the record that a user takes back: "forget that I want tables", "the note on invoices".
 
-The record has to contain everything the user names: "forget that my manager is Bob" does not mean a record
-with the manager Dana, nor "靠窗座位" the record "靠过道的位子".
+One sentence of the record has to contain everything the user names: "forget that my manager is Bob" does not
+mean a record with the manager Dana, nor "靠窗座位" the record "靠过道的位子".
 """
 
 from collections.abc import Sequence
 from difflib import SequenceMatcher
+from itertools import islice
 
 from supervisor_memory.compare.evidence import beside
 from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem
-from supervisor_memory.understand.statements import judge
+from supervisor_memory.understand.statements import MAX_SENTENCES, judge, placed_sentences
 from supervisor_memory.understand.subject import properties_of
 
 _LEXICON = lexicon("retractions")
+_PRONOUNS = lexicon("relations").words("pronouns")
 _WISH = _LEXICON.words("wish_stems")
 _FACTS = frozenset({"personal-fact", "identity", "definition", "decision", "correction", "house-rule"})
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
@@ -31,11 +33,13 @@ _BY_PROPERTY = 0.2
 def fit(named: str, text: str) -> float:
     """How well a record fits a retraction, in [0, 1]; 0: it is about something else, or has another value.
 
+    Of a record of several sentences the one counts that has most words in common with what is named.
+
     Args:
         named: The named statement, without "forget that" and the like.
         text: The record's text.
     """
-    said = closest_statement(text, named)
+    said = closest_statement(text, named, or_all=False)
     asked, known = read(named), read(said)
     if _LEXICON["is_statement"].match(named) and not _same_attitude(asked, known):
         return 0.0
@@ -49,6 +53,42 @@ def fit(named: str, text: str) -> float:
     return (1 + len(set(mine)) / max(len(set(yours)), len(set(mine)))) / 2
 
 
+def still_said(named: str, text: str) -> str:
+    """A text of several sentences without those that are taken back; all else stays as it is written.
+
+    "" where nothing can be left: all sentences are taken back, or none by its words, or behind one that goes
+    stands one without a subject of its own.
+    """
+    told = list(islice(placed_sentences(text), MAX_SENTENCES))
+    fitting = [nth for nth, (_, each) in enumerate(told) if fit(named, each)]
+    in_these_words = [nth for nth in fitting if _words(told[nth][1]) == _words(named)]
+    gone = set(in_these_words or fitting)
+    behind = [told[nth + 1][1] for nth in gone if nth + 1 < len(told) and nth + 1 not in gone]
+    if not gone or not all(map(_stands_alone, behind)):
+        return ""
+    for start, sentence in (told[nth] for nth in sorted(gone, reverse=True)):
+        text = _without(text, start, start + len(sentence))
+    return text.strip()
+
+
+def _stands_alone(sentence: str) -> bool:
+    """Whether a sentence names what it is about, unlike "They deliver on Mondays." and 但晚上不喝。"""
+    said = read(sentence)
+    first = _LEXICON["word"].search(sentence.casefold())
+    leans = first is not None and first[0] in _PRONOUNS
+    return not leans and bool(said.topic or said.people.is_i or said.people.is_we)
+
+
+def _without(text: str, start: int, end: int) -> str:
+    """The text without a sentence and the blanks before it, or its line where it has one of its own."""
+    before, after = text[:start].rstrip(" \t"), text[end:]
+    begins_a_line = not before or before.endswith("\n")
+    if not begins_a_line:
+        return before + after
+    rest = after.lstrip(" \t")
+    return before + rest.removeprefix("\n") if rest.startswith("\n") else text[:start] + rest
+
+
 def is_topic(named: str) -> bool:
     """Whether a topic is named, "the reading problem", and no statement that has to hold word for word."""
     return _LEXICON["is_statement"].match(named) is None or len(named.split()) <= _SHORT
@@ -56,7 +96,7 @@ def is_topic(named: str) -> bool:
 
 def exchanges(named: str, text: str) -> bool:
     """Whether the named statement has words that a record with the same sentence lacks or replaces."""
-    pair = beside(read(closest_statement(text, named)), read(named))
+    pair = beside(read(closest_statement(text, named, or_all=False)), read(named))
     return any(each.yours for each in pair.exchanges)
 
 

@@ -242,13 +242,17 @@ def _have_other_figures(pair: Pair) -> bool:
     return pair.ratio >= _ALMOST and not same_marks(pair.old.text, pair.new.text)
 
 
-def closest_statement(known: str, new: str) -> str:
-    """The sentence of a record with most words in common with a text, or the whole record."""
+def closest_statement(known: str, new: str, *, or_all: bool = True) -> str:
+    """The sentence of a record with most words in common with a text, or the whole record.
+
+    Args:
+        or_all: Whether the whole of a record of several sentences counts among them.
+    """
     found = list(islice(sentences(known[:_MOST_READ]), _MOST_SENTENCES))
     if len(found) < _SEVERAL:
         return known
     asked = frozenset(terms(new))
-    return max((known, *found), key=lambda each: _shared(asked, frozenset(terms(each))))
+    return max((known, *found) if or_all else found, key=lambda each: _shared(asked, frozenset(terms(each))))
 
 
 def _shared(one: frozenset[str], other: frozenset[str]) -> float:

@@ -160,7 +160,8 @@ class Hold:
 class Retract:
     """The record no longer holds: it becomes `stale`, and the candidate becomes no record.
 
-    `rest` are its sentences that still hold: then it states them, and only the others are gone.
+    `rest` is the part of its text that still holds: then it states that, described like a new record, and
+    steps back only where another record says the same.
     """
 
     record: Record

@@ -241,7 +241,7 @@ def _read(text: str) -> Statements:
     own = without_pasted(text)
     found = tuple(
         replace(statement, start=start + statement.start)
-        for start, sentence in islice(_placed_sentences(_unwrapped(own)), MAX_SENTENCES)
+        for start, sentence in islice(placed_sentences(_unwrapped(own)), MAX_SENTENCES)
         for statement in _judged(sentence)
     )
     if own != text:
@@ -268,13 +268,13 @@ def sentences(text: str) -> Iterator[str]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    return (sentence for _, sentence in _placed_sentences(text))
+    return (sentence for _, sentence in placed_sentences(text))
 
 
 _parted = lru_cache(maxsize=1_024)(lambda text: tuple(_sentences(text)))  # several judges read a text
 
 
-def _placed_sentences(text: str) -> Iterator[tuple[int, str]]:
+def placed_sentences(text: str) -> Iterator[tuple[int, str]]:
     """The sentences of a text, each with its start."""
     start = 0
     for match in _SENTENCES["ends"].finditer(text):

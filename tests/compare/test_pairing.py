@@ -220,6 +220,46 @@ def test_of_a_record_of_two_facts_only_what_is_named_is_taken_back() -> None:
         assert record.embedder is not None
 
 
+@pytest.mark.parametrize(
+    ("text", "retraction", "left"),
+    [
+        (
+            "- Doors shut at 9.\n- The gate code is 4411.\n\nCoats\tare worn.",
+            "Forget that the gate code is 4411.",
+            "- Doors shut at 9.\n\nCoats\tare worn.",
+        ),
+        ("My colour is red. My city is Bonn.", "Forget that my colour is red.", "My city is Bonn."),
+        ("Tom pays Ana. Ana pays Tom.", "Forget that Ana pays Tom.", "Tom pays Ana."),
+        ("我的城市是波恩。\n我喜欢红色的茶杯。", "忘掉我喜欢红色的茶杯。", "我的城市是波恩。"),
+        ("I take sugar in tea. However, not in the evening.", "Forget that I take sugar in tea.", ""),
+        ("我喜欢喝绿茶。但晚上不喝。", "忘掉我喜欢喝绿茶。", ""),
+    ],
+)
+def test_what_is_left_of_a_record_stays_as_written_and_says_something(
+    text: str, retraction: str, left: str
+) -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.write(text, user_id="ada", metadata={"code": "4411"})
+
+        memory.add(retraction, user_id="ada")
+
+        found = memory.get_all(user_id="ada")
+        assert [record.content for record in found] == ([left] if left else [])
+        assert all("code" not in record.metadata for record in found)
+
+
+def test_what_is_left_takes_no_value_of_what_is_gone_and_stands_once() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.write("My city is Bonn.", user_id="ada")
+        memory.write("My colour is red. My city is Bonn.", user_id="ada")
+        memory.write("The gate code is 7. The alarm code is 9020.", user_id="ada")
+
+        memory.add("Forget that my colour is red.", user_id="ada")
+        memory.add("Forget that the alarm code is 7.", user_id="ada")
+
+        assert sorted(known(memory)) == ["My city is Bonn.", "The gate code is 7. The alarm code is 9020."]
+
+
 def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorter() -> None:
     assert clearer("Logs are kept.", "Logs are kept for 30 days.") == "Logs are kept for 30 days."
     assert clearer("The depot is closed on Sundays and holidays of the state.", "Closed on Sundays.") == (

@@ -463,7 +463,7 @@ def _follow(
         nearest, apart = (decision.nearest, decision.apart) if isinstance(decision, Add) else (None, "")
         draft.insert(new, nearest=nearest, apart=apart)
     elif isinstance(decision, Retract):
-        _retract(old, new, decision, draft)
+        _retract(old, new, decision, draft, rules)
     else:
         _change(old, new, draft, rules, decision=decision, candidate=candidate, is_same=is_same)
     return ()
@@ -518,18 +518,36 @@ def _is_written_anew(old: Record, new: Record) -> bool:
     )
 
 
-def _retract(old: Record, new: Record, decision: Retract, draft: Draft) -> None:
+def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _Rules) -> None:
     """The record steps back, or what is taken back of it; history keeps it. The message that asks for it is
     no statement either."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
-    if decision.rest:
-        text = decision.rest
-        back = replace(old, content=text, content_hash=content_hash(text), vector=None, embedder=None)
-        back = replace(back, updated_at=new.updated_at)
-    else:
-        back = replace(old, status="stale", updated_at=new.updated_at, valid_to=new.updated_at)
+    back = _left_of(old, decision, draft, rules) if decision.rest else None
+    if back is None:
+        back = replace(old, status="stale", valid_to=new.updated_at)
+    back = replace(back, updated_at=new.updated_at)
     return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", decision.reason)
+
+
+def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:
+    """The record with what still holds of it, described like a new one; None: another record says that."""
+    told = describe(decision.rest, old.kind, source=old.source)
+    rivals = rules.rivals(told, None, draft)
+    if rivals.same_words is not None:
+        return None
+    new = _with_a_free_subject(decision, rivals)
+    return replace(
+        old,
+        content=new.content,
+        content_hash=new.content_hash,
+        subject=new.subject,
+        attribute=new.attribute,
+        metadata=new.metadata,
+        tags=new.tags,
+        vector=None,
+        embedder=None,
+    )
 
 
 def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:

@@ -1,16 +1,13 @@
 """The judge of retractions ("Forget that …"): finds the record to retract among all kinds."""
 
 from supervisor_memory.compare.evidence import nearness
-from supervisor_memory.compare.retraction import exchanges, fit, is_topic
-from supervisor_memory.language.terms import has_cjk
+from supervisor_memory.compare.retraction import exchanges, fit, is_topic, still_said
 from supervisor_memory.model.decisions import Decision, Merge, Retract, Rivals, Skip
 from supervisor_memory.model.records import KINDS, Candidate, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.insert.judges.by_evidence import in_one_kind
-from supervisor_memory.understand.statements import sentences
 
 _SURELY, _BY_ITS_VALUE, _PERHAPS, _BY_MEANING = 2.0, 1.5, 0.25, 0.1
-_MOST_READ = 8_000  # characters
 _NEAR, _AHEAD = 0.45, 0.25
 """The nearness of a topic to the one record it can mean, and how much nearer that is than the next one."""
 
@@ -26,19 +23,7 @@ def by_retraction(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Deci
     if not named:
         return Skip(None, "nothing-to-retract")
     record = max(named, key=lambda each: each[0])[1]
-    return Retract(record, rest=_still_said(candidate.content, record.content))
-
-
-def _still_said(named: str, text: str) -> str:
-    """The sentences of a record of several that are not taken back; "" where all are, or none by its words.
-
-    Args:
-        named: What is taken back.
-    """
-    told = list(sentences(text[:_MOST_READ]))
-    rest = [each for each in told if not fit(named, each)]
-    is_part = 0 < len(rest) < len(told)
-    return ("" if has_cjk(text) else " ").join(rest) if is_part else ""
+    return Retract(record, rest=still_said(candidate.content, record.content))
 
 
 def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[float, Record] | None:
