@@ -54,7 +54,7 @@ def fit(named: str, text: str) -> float:
 
 
 def still_said(named: str, text: str) -> str:
-    """A text of several sentences without those that are taken back; all else stays as it is written.
+    """Cut the sentences that are taken back out of a text; all else stays as it is written.
 
     "" where nothing can be left: all sentences are taken back, or none by its words, or behind one that goes
     stands one without a subject of its own.
@@ -80,7 +80,7 @@ def _stands_alone(sentence: str) -> bool:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """The text without a sentence and the blanks before it, or its line where it has one of its own."""
+    """Cut a sentence out of a text with the blanks before it, or its line where it has one of its own."""
     before, after = text[:start].rstrip(" \t"), text[end:]
     begins_a_line = not before or before.endswith("\n")
     if not begins_a_line:

@@ -243,7 +243,7 @@ def _have_other_figures(pair: Pair) -> bool:
 
 
 def closest_statement(known: str, new: str, *, or_all: bool = True) -> str:
-    """The sentence of a record with most words in common with a text, or the whole record.
+    """Find the sentence of a record that shares most words with a text, or give the whole record.
 
     Args:
         or_all: Whether the whole of a record of several sentences counts among them.
