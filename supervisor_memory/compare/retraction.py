@@ -80,7 +80,7 @@ def _stands_alone(sentence: str) -> bool:
 
 
 def _without(text: str, start: int, end: int) -> str:
-    """Cut a sentence out of a text with the blanks before it, or its line where it has one of its own."""
+    """Cut a sentence out of a text: with the blanks before, or with its whole line."""
     before, after = text[:start].rstrip(" \t"), text[end:]
     begins_a_line = not before or before.endswith("\n")
     if not begins_a_line:

@@ -531,7 +531,7 @@ def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _
 
 
 def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:
-    """Describe what still holds of a record like a new one; None where another record says that."""
+    """Describe the rest of a record like a new record; None where another record says the same."""
     told = describe(decision.rest, old.kind, source=old.source)
     rivals = rules.rivals(told, None, draft)
     if rivals.same_words is not None:
