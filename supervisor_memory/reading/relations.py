@@ -355,16 +355,38 @@ class _Graph:
 
     def _edges(self, node: Node) -> Collection[_Edge]:
         self._of(node)
-        return self._links.get(node, {})
+        return [edge for edge in list(self._links.get(node, ())) if edge[1] != SAME or self._is_of_one(edge)]
+
+    def _is_of_one(self, edge: _Edge) -> bool:
+        """Whether a second name is said of one thing. What several things bear, as "(CFO)", names none.
+
+        Against a person's word that of an agent or a tool does not count.
+        """
+        _, _, name, id_ = edge
+        self._of(name)
+        bearers = {
+            _BETWEEN_WORDS.sub(" ", source)
+            for source, relationship, other, by in self._links[name]
+            if (relationship, other) == (SAME, name)
+            and self._is_told_by_a_person(by) >= self._is_told_by_a_person(id_)
+        }
+        return len(bearers) == 1
+
+    def _is_told_by_a_person(self, id_: str) -> bool:
+        return self.records[id_].source.source_class not in ("agent", "tool")
 
     def _all_names(self, node: Node) -> frozenset[Node]:
-        """The thing under all its names: aliases, and for a word that is one column that column."""
+        """The thing under all its names: aliases, and for a word that is one column that column.
+
+        An alias that an agent or a tool tells stays a relation: it joins nothing.
+        """
         if node in self._same:
             return self._same[node]
         found, queue = {node}, [node]
         while queue:
             each = queue.pop()
-            edges = [edge for edge in self._edges(each) if edge[1] == SAME]
+            told = [edge for edge in self._edges(each) if edge[1] == SAME]
+            edges = [edge for edge in told if self._is_told_by_a_person(edge[3])]
             others = {edge[0] if edge[2] == each else edge[2] for edge in edges} | self._column(each)
             others |= self._spelled_otherwise(each)
             queue += others - found

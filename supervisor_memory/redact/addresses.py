@@ -1,29 +1,46 @@
 """Where things could be sent: e-mail addresses, addresses on the network, phone numbers and bank accounts."""
 
 import re
-from collections.abc import Iterator, Sequence
+import unicodedata
+from collections.abc import Iterator
 from typing import Final
 
-from supervisor_memory.redact.contacts import emails
+from supervisor_memory.language.terms import CJK
+from supervisor_memory.language.unseen import UNSEEN
+from supervisor_memory.redact.contacts import DOMAINS, emails
 from supervisor_memory.redact.ip_addresses import ips
 from supervisor_memory.redact.numbers import ibans
 from supervisor_memory.redact.spans import FINDERS, Read, Span, merged
 
-_URL: Final = re.compile(r"\b(?:[a-z][a-z0-9+.-]{1,15}://|www\.)[^\s<>\"'，。；、）】]{1,200}", re.IGNORECASE)
-_MOST: Final = 16
+_IN_URL: Final = r"[^\s<>\"'，。；、）】]"
+_URL: Final = re.compile(rf"\b(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.){_IN_URL}+", re.IGNORECASE)
+# A domain in letters of any script: one that looks like another's is another.
+_DOMAIN: Final = rf"(?:[\w-]+\.)+[^\W\d_{CJK}][^\W_{CJK}]*(?:-+[^\W_{CJK}]+)*"
+_DOMAINS: Final = (re.compile(_DOMAIN), *DOMAINS)
+_BARE_URL: Final = re.compile(rf"(?<![\w./@\\-]){_DOMAIN}(?::[0-9]+)?/{_IN_URL}+")
+_MARKS: Final = str.maketrans(dict.fromkeys("，；！？（）", " "))  # folded, they could be of an address
 
 
-def addresses(text: str) -> Sequence[str]:
-    """The addresses and accounts that a text names, the first ones where it names many."""
-    read = Read(text)
-    return [text[span.start : span.end].rstrip(".,;:!?)") for span in merged(_found(read))[:_MOST]]
+def addresses(text: str) -> frozenset[str]:
+    """The addresses and accounts that a text names, each whole, as addresses are compared.
+
+    They are without case, width and what nobody sees; numbers without spaces and signs between digits.
+    """
+    read = Read(UNSEEN.sub("", text).translate(_MARKS))
+    return frozenset(_plain(read.text[span.start : span.end], span.type) for span in merged(_found(read)))
+
+
+def _plain(told: str, kind: str) -> str:
+    plain = unicodedata.normalize("NFKC", told).casefold().replace("。", ".")
+    return re.sub(r"[^\w+]", "", plain) if kind in ("IBAN", "PHONE") else plain.rstrip(".,;:!?)/")
 
 
 def _found(read: Read) -> Iterator[Span]:
-    yield from emails(read)
+    yield from emails(read, _DOMAINS)
     yield from ips(read)
     yield from ibans(is_iban)(read)
-    yield from (Span(*match.span(), "IP") for match in _URL.finditer(read.text))
+    for pattern in (_URL, _BARE_URL):
+        yield from (Span(*match.span(), "IP") for match in pattern.finditer(read.text))
     for form in ("abroad", "cn_mobile"):
         yield from (Span(*match.span(), "PHONE") for match in read.near_digits(FINDERS[form]))
 

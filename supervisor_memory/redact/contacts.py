@@ -20,12 +20,18 @@ _USERINFO: Final = re.compile(r"://[^\s/@:]{0,64}:[^\s/]{0,64}$")
 _SCALED_IMAGE: Final = re.compile(r"[0-9](?:\.[0-9])?x\.", re.IGNORECASE)
 
 
-def emails(read: Read) -> Iterator[Span]:
-    """E-mail addresses. The search looks a bounded way to both sides of each "@"."""
+DOMAINS: Final = (FINDERS["domain"], FINDERS["chinese_domain"])
+
+
+def emails(read: Read, domains: Sequence[re.Pattern[str]] = DOMAINS) -> Iterator[Span]:
+    """E-mail addresses: an "@" with a name before it and one of some forms of a domain behind it.
+
+    The search looks a bounded way to the left of each "@".
+    """
     text = read.text
     at = text.find("@")
     while at >= 0:
-        domain = FINDERS["domain"].match(text, at + 1) or FINDERS["chinese_domain"].match(text, at + 1)
+        domain = next(filter(None, (form.match(text, at + 1) for form in domains)), None)
         start = _local_start(text, at) if domain else at
         if domain and start < at and not _is_no_address(text, start, at):
             yield Span(start, domain.end(), "EMAIL")

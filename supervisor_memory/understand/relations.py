@@ -92,9 +92,8 @@ def _told(text: str) -> Iterator[Relation]:
 
 
 def _in_clause(clause: str, subject: str | None) -> Iterator[Relation]:
-    bracketed = _aliases_in(clause)
-    yield from bracketed
-    bare = _BRACKETS.sub("", clause) if bracketed else clause
+    yield from _aliases_in(clause)
+    bare = _BRACKETS.sub("", clause)
     is_han, is_latin = bool(_HAN.search(bare)), bool(_LATIN.search(bare))
     for block, pattern, of_han in _frames():
         match = pattern.search(bare) if (is_han if of_han else is_latin) else None
@@ -103,17 +102,15 @@ def _in_clause(clause: str, subject: str | None) -> Iterator[Relation]:
             yield told
 
 
-def _aliases_in(clause: str) -> list[Relation]:
+def _aliases_in(clause: str) -> Iterator[Relation]:
     """The names that stand in brackets behind another: "the revenue cockpit (dash_17)"."""
-    found = []
     for match in _IN_BRACKETS.finditer(clause):
         told = _label().sub("", match["d"].strip())
         if _NAME_IN_BRACKETS.fullmatch(told):
             source = _named(_last_name(match["s"]))
             other = _named(told)
             if source and other and key_of(source) != key_of(other):
-                found.append(Relation(source, SAME, other))
-    return found
+                yield Relation(source, SAME, other)
 
 
 @cache

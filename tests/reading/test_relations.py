@@ -6,6 +6,7 @@ import random
 import pytest
 
 from supervisor_memory import InvalidContent, Outcome, RecordNotFound, Scope, Settings, SupervisorMemory
+from supervisor_memory.model.records import SourceClass
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 
@@ -104,6 +105,47 @@ def test_two_names_are_one_thing_as_long_as_a_record_says_so(
     assert names(one) == names(other) == {one, other}
     memory.erase(user_id="ada", confirm=True)
     assert names(one) == names(other) == set()
+
+
+@pytest.mark.parametrize(
+    ("known", "told", "one"),
+    [
+        ("Nils Berg maintains tide_job.", "Eve Moss (Nils Berg) approves tide_job.", "Eve Moss"),
+        ("倪伟维护 tide_job。", "安然也叫倪伟。", "安然"),
+    ],
+)
+@pytest.mark.parametrize(("source", "is_joined"), [("agent", False), ("tool", False), ("user", True)])
+def test_no_agent_or_tool_makes_one_thing_of_two(
+    known: str, told: str, one: str, source: SourceClass, is_joined: bool
+) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    memory.write(known, user_id="ada", kind="domain-facts")
+    memory.write(told, user_id="ada", kind="domain-facts", source_class=source)
+    found = memory.relations(one, user_id="ada")
+    assert (len(found.names) == 2) is is_joined
+    assert "same_as" in {link.relationship for link in found.links}  # it stays told, with who told it
+
+
+@pytest.mark.parametrize(
+    ("facts", "one", "label"),
+    [
+        (("Lena Vogt (CFO) owns pay_job.", "Ida Moe (CFO) owns tax_job."), "Lena Vogt", "CFO"),
+        (("pay_job (id 17) fills a_tab.", "tax_job (id 17) fills b_tab."), "pay_job", "17"),
+        (("莉娜（北京）负责 pay_job。", "王芳（北京）负责 tax_job。"), "莉娜", "北京"),
+    ],
+)
+def test_what_stands_in_brackets_behind_two_names_names_neither(
+    facts: tuple[str, str], one: str, label: str
+) -> None:
+    memory = SupervisorMemory(Settings(embedding_model="none"))
+    memory.write(facts[0], user_id="ada")
+    memory.write(facts[1], user_id="ada", source_class="agent")
+    of_one = memory.relations(one, user_id="ada")
+    assert len(of_one.names) == 2  # an agent's word takes no name away
+    memory.write(facts[1].replace("tax", "toll"), user_id="ada")
+    of_one = memory.relations(one, user_id="ada")
+    assert [name.name for name in of_one.names] == [one]
+    assert "same_as" not in {link.relationship for link in of_one.links}
 
 
 @pytest.mark.parametrize(

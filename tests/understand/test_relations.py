@@ -65,6 +65,17 @@ def test_a_relation_is_read(text: str, relation: tuple[str, str, str]) -> None:
 
 
 @every_case(
+    ("text", "relation"),
+    [
+        ("Lena Vogt (not Ana Cruz) maintains pay_job.", ("pay_job", "maintained_by", "Lena Vogt")),
+        ("莉娜（不是王芳）负责 pay_job。", ("pay_job", "maintained_by", "莉娜")),
+    ],
+)
+def test_what_is_denied_in_brackets_is_no_other_name(text: str, relation: tuple[str, str, str]) -> None:
+    assert told(text) == {relation}
+
+
+@every_case(
     "text",
     [
         "SELECT a FROM t",

@@ -50,7 +50,7 @@ def doubts(
     settings: Settings,
     *,
     is_denied: Callable[[], bool],
-    is_known: Callable[[str], bool],
+    are_known: Callable[[Collection[str]], bool],
 ) -> tuple[str, ...]:
     """Why a person should decide on a candidate, as codes; empty: it may be remembered.
 
@@ -59,7 +59,7 @@ def doubts(
         status: What was decided.
         changed: The records that would be changed by it.
         is_denied: Whether a record of the user says otherwise, of whatever kind; asked only where it counts.
-        is_known: Whether the user has named an address or account; asked only of what waits anyway.
+        are_known: Whether the user has named all of some addresses; asked only of what waits anyway.
     """
     if status == "skipped":
         return ()
@@ -70,7 +70,8 @@ def doubts(
         found.append(f"about-the-user-by-{by}")
     if settings.review != "off":
         found += _risks(candidate, new, status, changed, is_denied=is_denied, is_held=bool(found))
-    if is_strange and found and not all(map(is_known, addresses(candidate.content[:_LONGEST_READ]))):
+    named = addresses(candidate.content) if is_strange and found else frozenset()
+    if named and not are_known(named):
         found.append("unknown-address")
     if settings.review == "all" and not found:
         found.append(EVERY_CANDIDATE)

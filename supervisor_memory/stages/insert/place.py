@@ -43,6 +43,7 @@ from supervisor_memory.model.records import (
     content_hash,
 )
 from supervisor_memory.ports import Deciding
+from supervisor_memory.redact.addresses import addresses
 from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
 from supervisor_memory.stages.insert.draft import (
     Draft,
@@ -95,6 +96,7 @@ _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NO
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
 _NAMED_IN = 16  # records that are looked at for an address
+_MOST_ADDRESSES = 16  # that are looked up
 
 
 def deciding(
@@ -334,7 +336,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
         trial.changed_since(draft),
         view.settings,
         is_denied=lambda: _is_denied(candidate, vector, draft, rules),
-        is_known=lambda address: _is_known(address, rules),
+        are_known=lambda named: _are_known(named, rules),
     )
     why = tuple(dict.fromkeys((*held, *doubted)))
     if not why and (status == "skipped" or new.source.source_class == "user"):
@@ -352,14 +354,17 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     return draft
 
 
-def _is_known(address: str, rules: _Rules) -> bool:
-    """Whether the user has named an address, now or before."""
-    said, wanted = rules.said, address.casefold()
-    if any(message.role == "user" and wanted in message.content.casefold() for message in said.messages):
-        return True
-    query = Query(address, Filter(said.scope.user_id), terms(address), now=rules.view.now)
+def _are_known(named: Collection[str], rules: _Rules) -> bool:
+    """Whether the user has named all of some addresses, now or before; of too many it is not asked."""
+    now = (addresses(each.content) for each in rules.said.messages if each.role == "user")
+    left = set(named).difference(*now)
+    return len(left) <= _MOST_ADDRESSES and all(_is_in_records(each, rules) for each in left)
+
+
+def _is_in_records(address: str, rules: _Rules) -> bool:
+    query = Query(address, Filter(rules.said.scope.user_id), terms(address), now=rules.view.now)
     found = (hit.record for hit in rules.view.search(query, limit=_NAMED_IN))
-    return any(each.source.source_class == "user" and wanted in each.content.casefold() for each in found)
+    return any(each.source.source_class == "user" and address in addresses(each.content) for each in found)
 
 
 def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> bool:
