@@ -358,9 +358,9 @@ class _Graph:
         return [edge for edge in list(self._links.get(node, ())) if edge[1] != SAME or self._is_of_one(edge)]
 
     def _is_of_one(self, edge: _Edge) -> bool:
-        """Whether a second name is said of one thing. What several things bear, as "(CFO)", names none.
+        """Whether only one thing is called by this second name; "(CFO)" behind two persons is a label.
 
-        Against a person's word that of an agent or a tool does not count.
+        An agent's or tool's statement does not weaken an alias that a person told.
         """
         _, _, name, id_ = edge
         self._of(name)

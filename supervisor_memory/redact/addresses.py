@@ -22,9 +22,9 @@ _MARKS: Final = str.maketrans(dict.fromkeys("，；！？（）", " "))  # folde
 
 
 def addresses(text: str) -> frozenset[str]:
-    """The addresses and accounts that a text names, each whole, as addresses are compared.
+    """Find the addresses and accounts in a text, whole and normalised for comparing.
 
-    They are without case, width and what nobody sees; numbers without spaces and signs between digits.
+    Case, full width and invisible characters do not matter, nor spaces and signs between digits.
     """
     read = Read(UNSEEN.sub("", text).translate(_MARKS))
     return frozenset(_plain(read.text[span.start : span.end], span.type) for span in merged(_found(read)))

@@ -24,7 +24,7 @@ DOMAINS: Final = (FINDERS["domain"], FINDERS["chinese_domain"])
 
 
 def emails(read: Read, domains: Sequence[re.Pattern[str]] = DOMAINS) -> Iterator[Span]:
-    """E-mail addresses: an "@" with a name before it and one of some forms of a domain behind it.
+    """Find e-mail addresses: a name, "@" and a domain in one of the given forms.
 
     The search looks a bounded way to the left of each "@".
     """

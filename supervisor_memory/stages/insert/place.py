@@ -355,7 +355,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
 
 
 def _are_known(named: Collection[str], rules: _Rules) -> bool:
-    """Whether the user has named all of some addresses, now or before; of too many it is not asked."""
+    """Whether the user has named all of these addresses. Where many are left to look up, no."""
     now = (addresses(each.content) for each in rules.said.messages if each.role == "user")
     left = set(named).difference(*now)
     return len(left) <= _MOST_ADDRESSES and all(_is_in_records(each, rules) for each in left)
