@@ -130,9 +130,12 @@ VOLATILE = frozenset(
 
 
 def audit_of(memory: SupervisorMemory) -> list[dict[str, Any]]:
-    """The audit rows, without ids, times and hashes."""
+    """The audit rows, without ids, times and hashes, also in their details."""
     rows = memory.backend.audit.tail(10_000)
-    return [{k: v for k, v in row.event.items() if k not in VOLATILE} for row in rows]
+    kept = [{k: v for k, v in row.event.items() if k not in VOLATILE} for row in rows]
+    for row in kept:
+        row["detail"] = {k: v for k, v in (row.get("detail") or {}).items() if k != "nearest_id"}
+    return kept
 
 
 def accesses_of(memory: SupervisorMemory) -> list[tuple[Any, ...]]:
