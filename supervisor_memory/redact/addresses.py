@@ -15,7 +15,7 @@ from supervisor_memory.redact.spans import FINDERS, Read, Span, merged
 _IN_URL: Final = r"[^\s<>\"'，。；、）】]"
 _URL: Final = re.compile(rf"\b(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.){_IN_URL}+", re.IGNORECASE)
 # A domain in letters of any script: one that looks like another's is another.
-_DOMAIN: Final = rf"(?:[\w-]+\.)+[^\W\d_{CJK}][^\W_{CJK}]*(?:-+[^\W_{CJK}]+)*"
+_DOMAIN: Final = rf"(?:[\w-]++\.)+[^\W\d_{CJK}][^\W_{CJK}]*+(?:-++[^\W_{CJK}]++)*"
 _DOMAINS: Final = (re.compile(_DOMAIN), *DOMAINS)
 _BARE_URL: Final = re.compile(rf"(?<![\w./@\\-]){_DOMAIN}(?::[0-9]+)?/{_IN_URL}+")
 _MARKS: Final = str.maketrans(dict.fromkeys("，；！？（）", " "))  # folded, they could be of an address
