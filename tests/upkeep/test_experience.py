@@ -21,7 +21,7 @@ from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.understand.lessons import worded
-from supervisor_memory.upkeep import experience
+from supervisor_memory.upkeep.experience import guidelines as guidelines_of
 from tests.host.graphs import Broken, outcomes, raising
 
 ANALYST = Scope("ada", "analyst", "s1", "run-1")
@@ -141,7 +141,7 @@ def test_two_threads_that_teach_the_first_lesson_of_a_tool_lose_none(
             both_have_read.wait(10)
         return worded(*given, **named)
 
-    monkeypatch.setattr(experience, "worded", worded_later)
+    monkeypatch.setattr(guidelines_of, "worded", worded_later)
     with ThreadPoolExecutor(2) as threads:
         told = list(threads.map(lambda column: teach(memory, column=column), ("delay", "origin")))
     assert [each.status for each in told if each is not None].count("added") == 1
@@ -178,7 +178,7 @@ def test_secrets_are_taken_out_of_errors_and_arguments_before_anything(memory: S
     held = repr(list(memory.upkeep.listed(Filter(user_id="ada", statuses=None), limit=99)))
     assert secret not in held
     assert "hunter2" not in held
-    state = repr((memory.experience._failed, memory.experience._told))
+    state = repr((vars(memory.experience._calls), vars(memory.experience._counts)))
     assert secret not in state
 
 
@@ -222,7 +222,7 @@ def test_erasing_a_user_takes_lessons_and_what_waits_for_one_along(memory: Super
     memory.erase(user_id="ada", confirm=True)
     memory.experience.heard("run_sql", {"sql": "SELECT c_d FROM t"}, ANALYST)
     assert guidelines(memory) == []
-    assert memory.experience._failed == {}
+    assert memory.experience._calls._failed == {}
 
 
 def test_only_a_guideline_can_be_withdrawn(memory: SupervisorMemory) -> None:
