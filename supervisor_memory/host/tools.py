@@ -44,7 +44,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import guarded
 from supervisor_memory.stages.insert.revise import for_people, is_for_people
-from supervisor_memory.understand.lessons import OWN_KEYS
+from supervisor_memory.understand.lessons.lesson import OWN_KEYS
 from supervisor_memory.wiring.trail import event_of
 
 T = TypeVar("T")

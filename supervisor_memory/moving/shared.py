@@ -11,7 +11,7 @@ from supervisor_memory.ports import Services
 from supervisor_memory.redact.redactor import Redactor, open_redactor
 from supervisor_memory.stages.retrieval.shared import SHARED_KINDS
 from supervisor_memory.understand.entities import entities
-from supervisor_memory.understand.lessons import GUIDELINE, lessons_of
+from supervisor_memory.understand.lessons.lesson import GUIDELINE, lessons_of
 from supervisor_memory.understand.names import named_people
 
 _PEOPLE: Final = ("person", "name")

@@ -36,7 +36,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import Ports
 from supervisor_memory.review.proposal import Insert
 from supervisor_memory.stages.pre_insert.extract import describe
-from supervisor_memory.understand.lessons import LESSONS
+from supervisor_memory.understand.lessons.lesson import LESSONS
 from supervisor_memory.upkeep.edit import Curator
 
 What: TypeAlias = Literal["add", "change", "delete", "same", "older", "conflict", "wrong"]

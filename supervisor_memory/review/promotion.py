@@ -27,7 +27,8 @@ from supervisor_memory.ports import Deciding, ReadStore, Services
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.shared import SHARED_KINDS, owner_of
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of, worded
+from supervisor_memory.understand.lessons.lesson import GUIDELINE, LESSONS, lessons_of
+from supervisor_memory.understand.lessons.wording import worded
 
 OnErase = Literal["erase", "anonymise"]
 """What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""

@@ -22,7 +22,9 @@ from supervisor_memory.stages.insert.revise import in_a_persons_words, is_for_pe
 from supervisor_memory.stages.post_retrieval.unsaid import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
-from supervisor_memory.understand.lessons import GUIDELINE, LESSONS, lessons_of, with_lesson, worded
+from supervisor_memory.understand.lessons.known import with_lesson
+from supervisor_memory.understand.lessons.lesson import GUIDELINE, LESSONS, lessons_of
+from supervisor_memory.understand.lessons.wording import worded
 
 Insert = tuple[Inserting, ...]
 

@@ -6,16 +6,11 @@ from typing import Any
 import pytest
 
 from supervisor_memory.language.tokens import count_tokens
-from supervisor_memory.understand.lessons import (
-    Call,
-    Lesson,
-    doubts,
-    is_followed,
-    is_refuted_by,
-    learned,
-    with_lesson,
-    worded,
-)
+from supervisor_memory.understand.lessons.following import is_followed, is_refuted_by
+from supervisor_memory.understand.lessons.known import with_lesson
+from supervisor_memory.understand.lessons.learning import doubts, learned
+from supervisor_memory.understand.lessons.lesson import Call, Lesson
+from supervisor_memory.understand.lessons.wording import worded
 from tests.cases import every_case
 
 

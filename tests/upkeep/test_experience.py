@@ -20,7 +20,7 @@ from supervisor_memory import (
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.understand.lessons import worded
+from supervisor_memory.understand.lessons.wording import worded
 from supervisor_memory.upkeep.experience import guidelines as guidelines_of
 from tests.host.graphs import Broken, outcomes, raising
 

@@ -9,7 +9,7 @@ import pytest
 from supervisor_memory import InvalidContent, Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.mcp import tools as over_mcp
 from supervisor_memory.testing.clock import FixedClock
-from supervisor_memory.understand.lessons import CORRECTED, LESSONS
+from supervisor_memory.understand.lessons.lesson import CORRECTED, LESSONS
 from tests.host.test_tools import call
 from tests.upkeep.test_experience import ANALYST, guidelines, teach
 

@@ -9,7 +9,8 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.model.records import Hit
 from supervisor_memory.stages.post_retrieval.format import clean
 from supervisor_memory.stages.retrieval.guidelines import TOLD
-from supervisor_memory.understand.lessons import lessons_of, worded
+from supervisor_memory.understand.lessons.lesson import lessons_of
+from supervisor_memory.understand.lessons.wording import worded
 
 
 def with_guidelines(

@@ -13,13 +13,8 @@ from supervisor_memory.stages.insert.merge import JOINING, strategy_for
 from supervisor_memory.stages.post_retrieval.unsaid import SAID_KEPT, with_said_kept
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.lessons import (
-    GUIDELINE,
-    MOST_OF_IDENTITY,
-    OWN_KEYS,
-    check_size,
-    in_persons_words,
-)
+from supervisor_memory.understand.lessons.lesson import GUIDELINE, OWN_KEYS
+from supervisor_memory.understand.lessons.wording import MOST_OF_IDENTITY, check_size, in_persons_words
 
 SOURCE_WAS: Final = "source-was"
 """The key in an audit row's detail for a record's source class before its words were replaced."""

@@ -14,7 +14,7 @@ from supervisor_memory.model.records import Hit, Seed
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_at, weighted
 from supervisor_memory.stages.retrieval.search import least_relevance
-from supervisor_memory.understand.lessons import GUIDELINE
+from supervisor_memory.understand.lessons.lesson import GUIDELINE
 
 PLACES = 0.3
 """The share of the places that neighbours may take, the last ones."""

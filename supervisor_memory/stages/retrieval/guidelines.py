@@ -8,18 +8,16 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Filter, Hit, Kind, Record, family_for
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
-from supervisor_memory.understand.lessons import (
+from supervisor_memory.understand.lessons.known import beside
+from supervisor_memory.understand.lessons.lesson import (
     CORRECTED,
     GUIDELINE,
     LESSONS,
     OWN_KEYS,
     Lesson,
-    Weighed,
-    beside,
-    by_task,
     lessons_of,
-    worded,
 )
+from supervisor_memory.understand.lessons.wording import Weighed, by_task, worded
 
 TOLD: Final = "guideline"
 """`Hit.found` of a guideline that is told."""

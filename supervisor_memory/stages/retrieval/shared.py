@@ -8,7 +8,7 @@ from supervisor_memory.model.records import TEAM, Filter, Hit, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import found_by
-from supervisor_memory.understand.lessons import TALLY, lessons_of
+from supervisor_memory.understand.lessons.lesson import TALLY, lessons_of
 
 SHARED_KINDS: Final[tuple[Kind, ...]] = ("experience", "domain-facts")
 """What can be promoted. Nothing that is about a user can."""

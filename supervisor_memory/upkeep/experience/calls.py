@@ -7,7 +7,8 @@ from typing import Any, Final
 
 from supervisor_memory.ports import Services
 from supervisor_memory.redact.redactor import Redactor, open_redactor
-from supervisor_memory.understand.lessons import Call, last_name
+from supervisor_memory.understand.lessons.lesson import Call
+from supervisor_memory.understand.lessons.values import last_name
 from supervisor_memory.upkeep.experience.places import MOST_HEARD, MOST_PLACES, Place, bound, drop_user
 
 _MOST_FAILED: Final = 4

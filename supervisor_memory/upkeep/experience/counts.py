@@ -11,15 +11,9 @@ from typing import Any, Final
 from supervisor_memory.model.records import Hit, Scope
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.stages.retrieval.guidelines import TOLD
-from supervisor_memory.understand.lessons import (
-    Call,
-    Lesson,
-    is_followed,
-    is_refuted_by,
-    lessons_of,
-    passes_by,
-    repeats,
-)
+from supervisor_memory.understand.lessons.following import is_followed, is_refuted_by, repeats
+from supervisor_memory.understand.lessons.lesson import Call, Lesson, lessons_of
+from supervisor_memory.understand.lessons.values import passes_by
 from supervisor_memory.upkeep.experience.guidelines import Guidelines
 from supervisor_memory.upkeep.experience.places import (
     MOST_HEARD,

@@ -31,16 +31,10 @@ from supervisor_memory.ports import Ports, Services, guarded
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.shared import owner_of, refuted_in, tally_of
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.lessons import (
-    GUIDELINE,
-    MOST_OF_IDENTITY,
-    Call,
-    Lesson,
-    check_size,
-    is_name,
-    learned,
-    lessons_of,
-)
+from supervisor_memory.understand.lessons.learning import learned
+from supervisor_memory.understand.lessons.lesson import GUIDELINE, Call, Lesson, lessons_of
+from supervisor_memory.understand.lessons.values import is_name
+from supervisor_memory.understand.lessons.wording import MOST_OF_IDENTITY, check_size
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 from supervisor_memory.upkeep.experience.calls import Calls
 from supervisor_memory.upkeep.experience.counts import Counts

@@ -21,19 +21,18 @@ from supervisor_memory.stages.insert.doubt import EVERY_CANDIDATE, REVIEW, known
 from supervisor_memory.stages.insert.draft import with_vectors
 from supervisor_memory.stages.retrieval.shared import refuted_in, tally_of
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.understand.lessons import (
+from supervisor_memory.understand.lessons.known import says_also, with_lesson
+from supervisor_memory.understand.lessons.learning import doubts
+from supervisor_memory.understand.lessons.lesson import (
     CORRECTED,
     GUIDELINE,
     LESSONS,
     TALLY,
     Call,
     Lesson,
-    doubts,
     lessons_of,
-    says_also,
-    with_lesson,
-    worded,
 )
+from supervisor_memory.understand.lessons.wording import worded
 from supervisor_memory.upkeep.edit import again_when_late
 from supervisor_memory.upkeep.experience.ratings import Recounted
 from supervisor_memory.wiring.trail import Trail

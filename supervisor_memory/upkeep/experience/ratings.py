@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Final
 
 from supervisor_memory.model.records import Record
-from supervisor_memory.understand.lessons import RATED_RUNS, Lesson, lessons_of
+from supervisor_memory.understand.lessons.lesson import RATED_RUNS, Lesson, lessons_of
 
 _MOST_RATED: Final = 200
 
