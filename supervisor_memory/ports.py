@@ -156,7 +156,7 @@ class ReadStore(NoStore, Protocol):
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
-        """Compute something once for all readers of a run, and tell whether one of them had it before.
+        """Compute something once a run, and tell whether an earlier reader had it.
 
         Args:
             key: All that the result depends on, beside the store and the time. What the store has lost since

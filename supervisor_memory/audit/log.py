@@ -214,7 +214,7 @@ class AuditLog:
         names: Pseudonyms,
         counted: Mapping[float, Counter[tallies.Tally]] = MappingProxyType({}),
     ) -> None:
-        """Write the entries that wait, and what they add to the counts of a day beside what was counted."""
+        """Write the waiting entries, and add them to the counts of their day."""
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
@@ -527,7 +527,7 @@ class AuditLog:
     def erase_records(
         self, user_id: str, records: Sequence[Record], *, at: float, actor: str = "operator"
     ) -> dict[str, int]:
-        """Remove the keys and accesses of some records of a user, as `erase` does those of all.
+        """Remove the keys and accesses of some records of a user; `erase` removes all.
 
         The chain gets an "erase.records", which says how many.
         """
@@ -669,7 +669,7 @@ def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
 
 
 def _reading(names: Pseudonyms, entry: Access, run: str | None) -> _Values:
-    """What the rows of a reading have in common: when it was, and who read."""
+    """When a reading happened and who read: the same for all its rows."""
     subject, session = names.of(entry.user_id, entry.session_id)
     return int(entry.at * _MICRO), subject, code(entry.op), entry.agent_id, session, run
 

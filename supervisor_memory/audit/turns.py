@@ -48,7 +48,7 @@ READINGS: Final = f"""SELECT NULL AS id, ts_us, subject, op, agent_id, session, 
         {_CODED.format("value ->> 0")} AS record_id, value ->> 1 AS rank,
         CAST(round((value ->> 2) * 1000) AS INTEGER) AS score_milli, {_CODED.format("value ->> 3")} AS reason
     FROM notes, json_each(notes.shown) WHERE notes.shown LIKE '[%' AND notes.seq > """
-"""The rows of the access log that the entries behind a row make. One that refers to another makes none."""
+"""The access rows made from the entries behind a row; an entry that refers to another makes none."""
 
 Values: TypeAlias = tuple[str | int | None, ...]
 

@@ -1,4 +1,4 @@
-"""A conversation that grows long, and the short prompt that a model reads of it."""
+"""A long conversation, and the short prompt a model reads in its place."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import astuple
@@ -89,7 +89,7 @@ class LongThread:
         self.messages: list[BaseMessage] = []
 
     def add(self, *messages: Any) -> None:
-        """Append messages of LangChain, or what it makes messages of: ("user", "…"), {"role": "user", …}."""
+        """Append LangChain messages, or their short forms: ("user", "…"), {"role": "user", …}."""
         self.messages += convert_to_messages(messages)
 
     def prompt(self, question: str | None = None) -> list[BaseMessage]:
@@ -117,7 +117,7 @@ class LongThread:
         return [each for nth, each in enumerate(self.messages) if nth in told]
 
     def state(self) -> dict[str, list[str]]:
-        """The rolling state: sentences of the conversation that still hold, by what they say of the work."""
+        """The rolling state: sentences that still hold, grouped by what they say of the work."""
         found: dict[str, list[str]] = {}
         for line in self._shortener.shortening.state(as_said(self.messages)):
             found.setdefault(line.section, []).append(line.text)

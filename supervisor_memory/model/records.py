@@ -217,7 +217,7 @@ TEAM = "team:"
 AUTHOR = "author"
 """The metadata key of what a team shares for the user with whose data it is erased."""
 PROMOTED = "promoted"
-"""The metadata key of what a team shares for the id of the record with which it is erased."""
+"""Metadata key of a shared record: the id of the record it is erased with."""
 MAX_CONTENT_BYTES = 64 * 1024
 MAX_MESSAGE_BYTES = 1024 * 1024
 """A message over this is refused; a message over `MAX_CONTENT_BYTES` is kept in parts."""
@@ -567,7 +567,7 @@ class Record:
 
     @property
     def unsettled(self) -> Mapping[str, list[str]]:
-        """What of it has changed since: name → its earlier state, and the record that tells of the change."""
+        """Names whose state changed since → the earlier state, and the record of the change."""
         told = self.metadata.get(UNSETTLED)
         return {n: v for n, v in told.items() if isinstance(v, list)} if isinstance(told, dict) else {}
 
@@ -579,7 +579,7 @@ class Record:
 
     @property
     def made_from(self) -> tuple[str, ...]:
-        """The ids of the records that this one was made from, such as the evidence of a reflection.
+        """Ids of the records it was made from, such as the evidence of a reflection.
 
         It goes where one of them is deleted or erased, for its text tells of it.
         """
@@ -588,7 +588,7 @@ class Record:
 
     @property
     def linked_ids(self) -> tuple[str, ...]:
-        """The ids of messages and of sources, and the names of things, by which a store looks a record up."""
+        """Ids of messages and sources, and names of things, by which a store finds a record."""
         if self.metadata.keys().isdisjoint(("rests_on", MADE_FROM)):
             return self.ref_ids
         return (*self.ref_ids, *map(":".join, self.rests_on), *self.made_from)
@@ -625,7 +625,7 @@ class Record:
 
     @property
     def is_embedded_otherwise(self) -> bool:
-        """Whether its vector is not that of its content alone, so that no text is compared with it."""
+        """Whether its vector is of more than its content, so that no text is compared with it."""
         return self.use_when is not None or self.embedded_as is not None
 
     @property
@@ -927,7 +927,7 @@ class Seed:
 
 @dataclass(frozen=True, slots=True)
 class Joint:
-    """A record on the way to another, and the name that joins it to the next one on that way.
+    """A record on a path, and the name joining it to the next one.
 
     `record_id` is None for a name that a walk began at.
     """

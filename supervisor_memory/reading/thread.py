@@ -231,7 +231,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def _fitting(some: Iterable[T], room: float, size: Callable[[T], int]) -> Iterator[T]:
-    """Those that the room holds, in their order; one that does not fit is passed over."""
+    """The items that fit, in their order; too long ones are passed over."""
     for each in some:
         if room < _SMALLEST:
             return

@@ -187,7 +187,7 @@ def _newest(period: Filter, ports: Ports, *, most: int) -> tuple[Mapping[str, Re
 
 
 def _count(row: SessionRow, period: Filter, ports: Ports) -> int:
-    """How many messages of a session are of a period; the store has counted those of the whole session."""
+    """Count a session's messages within a period; the store counts only whole sessions."""
     begins, ends = period.since, period.until
     if (begins is None or begins <= row.first_at) and (ends is None or row.last_at < ends):
         return row.messages
@@ -199,7 +199,7 @@ def _said(message: Record) -> Entry:
 
 
 def _of_records(period: Filter, messages: Mapping[str, Record], ports: Ports) -> Iterable[Entry]:
-    """Entries of records read from the messages of a session, and of records of it that have no message."""
+    """Entries of a session's records, whether read from its messages or not."""
     ids = list(messages)
     found = {each.id: each for each in every(replace(period, layers=("abstract",), statuses=_TOLD), ports)}
     for start in range(0, len(ids), _TOGETHER):
@@ -277,7 +277,7 @@ def _sources(ids: Iterable[str], ports: Ports) -> Mapping[str, Mapping[str, int]
 
 
 def _read_from(record: Record) -> Sequence[str]:
-    """The ids of the messages that a record was read from; of a digest, those of all its lines."""
+    """Ids of the messages a record was read from; for a digest, of all its lines."""
     lines = dict.fromkeys(line.message_id for line in lines_of(record))
     return tuple(lines) or record.present_ref_ids
 

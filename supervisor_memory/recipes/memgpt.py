@@ -116,7 +116,7 @@ def add_summary(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def within_core(characters: int) -> Reading:
-    """An operator that keeps of what stands in every note the first that fit the characters."""
+    """An operator that bounds the standing records of a note by characters."""
 
     def kept(plan: Recalling, view: ReadStore) -> Recalling:
         left, fits = characters, set[str]()

@@ -31,7 +31,7 @@ from supervisor_memory.stages.pre_retrieval.route import asking
 
 CORE, ARCHIVE = "core", "archive"
 SAID, PAGED = "said", "paged"
-"""What `Hit.found` says of a message, and of a record of the archive, that the model looked up."""
+"""`Hit.found` of messages and archive records the model looked up."""
 _MOST_MESSAGES: Final = 2_000  # the newest that a string is looked for in
 _MOST_CORE: Final = 50
 _RETURNED: Final = 3_000  # constants.py: FUNCTION_RETURN_CHAR_LIMIT
@@ -52,7 +52,7 @@ def containing(messages: Sequence[Record], text: str, page: int, *, size: int) -
 
 
 def page_in(c: Constants) -> Reading:
-    """An operator by which the model looks up what it asks for, until it has enough."""
+    """An operator: the model searches, again and again, until it has enough."""
 
     def paged(plan: Recalling, view: ReadStore) -> Recalling:
         if plan.query is None or not view.has_model:

@@ -109,7 +109,7 @@ def _best(hits: Iterable[Hit], most: int, least: float) -> Sequence[Hit]:
 
 
 def _held(ids: Sequence[str], topic: Filter, view: ReadStore) -> set[str]:
-    """Those of some pages that are in a segment that may be found."""
+    """The pages whose segment may be found."""
     asked = replace(topic, ref_ids=tuple(ids))
     return {id for record in (view.list(asked, limit=len(ids)) if ids else ()) for id in record.made_from}
 

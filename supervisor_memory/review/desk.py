@@ -263,7 +263,7 @@ class Desk:
                 self.revert(id_, version=before, reviewer=login)
 
     def preview_promotion(self, id: str, *, user_id: str | None = None) -> Promotion:
-        """What `promote` would give the team to read, who would read it, and what speaks against it.
+        """Preview `promote`: the text the team would read, its readers, and the objections.
 
         Raises:
             SettingsError: what finds personal data is not installed.

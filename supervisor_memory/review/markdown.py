@@ -121,7 +121,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """What became of the files of a folder: how many were written, the same, removed, and which were kept.
+    """The files of a folder after an export: counts written, unchanged, removed; names kept.
 
     Args:
         removed: Files of records that are not in use any more, which nobody had edited.
@@ -135,7 +135,7 @@ class Exported:
 
 
 def export(folder: Path, records: Iterable[Record], versions: Callable[[str], Sequence[Record]]) -> Exported:
-    """Write records into a folder, one a file, and take away the files of those that are gone.
+    """Write records into a folder, one a file, and remove files of records that are gone.
 
     Args:
         versions: All versions of a record, by which it is told whether a file was edited.
@@ -196,7 +196,7 @@ def rendered(record: Record) -> str:
 
 
 def read(folder: Path) -> Iterator[Page | Planned]:
-    """The Markdown files of a folder and below it, in order of their names; a wrong one as planned.
+    """The Markdown files in and below a folder, sorted by name; a wrong file as a planned error.
 
     Raises:
         SettingsError: there is no such folder, or there are over 20,000 files.

@@ -31,7 +31,7 @@ from supervisor_memory.understand.lessons.lesson import GUIDELINE, LESSONS, less
 from supervisor_memory.understand.lessons.wording import worded
 
 OnErase = Literal["erase", "anonymise"]
-"""What becomes of a shared record when its author is erased: it goes too, or it stays as nobody's."""
+"""Whether a shared record goes with its erased author, or stays as nobody's."""
 KINDS_TO_SHARE: Final = SHARED_KINDS
 
 

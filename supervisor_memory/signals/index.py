@@ -242,7 +242,7 @@ def entry_of(record: Record) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """What signals read of the rows of an index, or of several, one after the other: the same until a change.
+    """Rows of an index, or of several in order, as signals read them: the same until a change.
 
     Attributes:
         with_previous: The length of each row together with the row said just before, in terms.
@@ -288,7 +288,7 @@ class Layout:
 
     @classmethod
     def joined(cls, layouts: "Sequence[Layout]") -> "Layout":
-        """The rows of all, those of the first before those of the second."""
+        """All rows, in the order of the indexes."""
         if len(layouts) == 1:
             return layouts[0]
         start, first, last = 0, 0, sum(len(each.episode_lengths) for each in layouts)

@@ -163,7 +163,7 @@ class Measured:
     names: Floats | None = None
 
     def parts(self, rows: Sequence[int]) -> list[dict[str, float]]:
-        """The signals of each of these rows by name, without those that are 0 or unknown."""
+        """Signals of each row by name, without zeros and unknown ones."""
         told = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
         if self.names is not None:
             told["names"] = self.names

@@ -128,7 +128,7 @@ class RemoteErasing(ABC):
 
     @abstractmethod
     def _keys(self, record: Record) -> Iterable[str]:
-        """The keys of everything the store holds of a record, those of its earlier versions last."""
+        """Keys of everything held of a record, earlier versions last."""
 
     # Erasing
 

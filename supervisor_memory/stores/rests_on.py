@@ -1,4 +1,4 @@
-"""What a commit makes of records that rest on what it changes: set aside, flagged, or back in use.
+"""Records resting on changed things: a commit sets them aside, flags them, or takes them back.
 
 A record names what it rests on in `metadata["rests_on"]`. Where a commit gives a metric another definition, a
 file other contents or a table other rows, the records that rest on it are set aside in the same commit; a
@@ -27,7 +27,7 @@ Listing = Callable[[Filter], Sequence[Record]]
 
 
 class _Move(NamedTuple):
-    """What became of a thing: its state before and now (None: unknown, or nothing), and the record of it."""
+    """A changed thing: its state before and now (None: unknown or gone), and its record."""
 
     was: str | None
     now: str | None
@@ -66,7 +66,7 @@ def settled(commit: Commit, listed: Listing, now: float) -> Commit:
 
 
 def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str, _Move]:
-    """What became of each metric, file and table that the changes tell of, by its name."""
+    """Changed metrics, files and tables by name."""
     ids = tuple(change.record.id for change in some if change.expects is not None)
     olds = listed(Filter(ids=ids, statuses=("active",))) if ids else ()
     before = {(_name(old) or old.id, old.attribute): old for old in olds}

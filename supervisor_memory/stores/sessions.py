@@ -124,7 +124,7 @@ def place_of(cursor: str | None) -> tuple[float, str, str] | None:
 
 
 def place_of_one(cursor: str | None) -> tuple[float, str] | None:
-    """The place that the cursor of a record or of a party's row tells; InvalidContent: it is none."""
+    """The place in a cursor; InvalidContent: the text is no cursor."""
     if cursor is None:
         return None
     at, id_ = _told(cursor, parts=2)

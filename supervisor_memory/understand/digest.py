@@ -1,4 +1,4 @@
-"""The digest of a session by rules: whole sentences of its messages, each under what it says of the work.
+"""A session's digest by rules: whole sentences, each under a heading such as Decided or Open.
 
 Nothing is reworded, so each line holds exactly while its message does. What is decided, done and learned is
 told by what a sentence does in the conversation: a wish that the reply takes up is decided; what was
@@ -97,7 +97,7 @@ def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...
 
 
 def also(said: Iterable[Said], lines: Iterable[Line], before: Sequence[Line] = ()) -> list[Line]:
-    """Sentences of all else that was spoken of, by which a search finds the session; no note tells them.
+    """Other sentences, by which a search finds the session; no note tells them.
 
     The next is always the one with most terms that no line has so far, as long as it has several.
 
@@ -163,7 +163,7 @@ class _Over:
 def _read(
     message: Said, reply: Said | None, earlier: Said | None, place: int, spoken: Set[str]
 ) -> Iterator[_Sentence | _Over]:
-    """The sentences of a message that go into a digest, and what it says is over.
+    """A message's sentences for the digest, and the tasks it says are over.
 
     Args:
         spoken: The terms of all that was said before.

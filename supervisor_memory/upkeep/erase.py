@@ -92,7 +92,7 @@ class Eraser:
 
 
 def erase_shared(user_id: str, ports: Ports, *, actor: str, records: Collection[str] | None = None) -> Erased:
-    """Remove what teams read of a user who chose so when it was promoted, in every version and status.
+    """Remove a user's promoted records, where the user chose so, in every version and status.
 
     Args:
         records: Only what was promoted of the records with these ids; None: of all.

@@ -199,7 +199,7 @@ class Sessions:
     def agents(
         self, *, user_id: str | None = None, limit: int = 100, after: str | None = None
     ) -> Sequence[PartyRow]:
-        """The agents that spoke in a session, of everybody or of a user, the one who spoke last first."""
+        """Agents that spoke in a session, the latest first; of everybody, or of a user."""
         of_user = None if user_id is None else Scope(user_id).user_id
         return self._parties("agent", of_user, limit=limit, after=after)
 
@@ -344,7 +344,7 @@ class Sessions:
 
 
 def _scope(user_id: str, session_id: str) -> Scope:
-    """The scope of one session; without a name it would be that of all sessions of the user."""
+    """The scope of one session; an empty name would mean all sessions of the user."""
     return Scope(user_id, session_id=check_name(session_id, what="session id"))
 
 
@@ -364,7 +364,7 @@ def _message(record: Record, sequence: int, parent_id: str | None) -> MessageRow
 
 
 def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:
-    """The records that go with a session, and those that stay and know messages of it."""
+    """Records erased with a session, and records that stay but cite its messages."""
     user_id, session_id = scope.user_id, scope.session_id
     there = list(every(Filter(user_id, session_id=session_id, statuses=None), ports))
     said = {record.id for record in there if record.layer == "history"}

@@ -516,7 +516,7 @@ def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
 
 
 def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remembering:
-    """What a caller's operator makes of what was gathered. What it raises is the caller's to see."""
+    """Run a caller's operator over the gathered candidates; the caller sees its errors."""
     if not callable(operator):
         raise InvalidContent(f"process is {type(operator).__name__}; pass a function of what was gathered")
     made: object = operator(said, view)
@@ -529,7 +529,7 @@ def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remem
 
 
 def _folder(path: Path) -> Path:
-    """The folder of prompts that a caller names, checked; of a prompt in it its folder."""
+    """The checked folder of prompts a caller names; for a prompt file, its folder."""
     folder = path.parent if path.suffix == ".md" else path
     check_prompts(folder)
     return folder

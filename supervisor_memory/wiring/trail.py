@@ -115,7 +115,7 @@ class Trail:
         self.telling(op, found, ports=ports)(scope)
 
     def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
-        """A function that notes what was found as told to a reader, each time that it is told."""
+        """A function that logs hits as told to a reader, at each telling."""
         packed = cache(lambda: turns.packed(found.hits, found.dropped))
         records = len(found.hits)
         # In a run the same reader may be told the same more than once: with each of its model calls.

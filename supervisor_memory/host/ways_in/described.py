@@ -16,7 +16,7 @@ from supervisor_memory.understand.lessons.wording import worded
 def with_guidelines(
     tools: Sequence[Any], hits: Iterable[Hit], *, count: Callable[[str], int]
 ) -> list[Any] | None:
-    """The tools of a call, those with a guideline in the note as copies that say it; None: none has one.
+    """Tools for a call, with guidelines from the note in their descriptions; None: the note has none.
 
     How often a guideline held is left out, since a description that changes with each call is cached by no
     provider.

@@ -177,7 +177,7 @@ def topics(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show what there is to remember of one user: a line for each kind and whom or what it is about."""
+    """Show the topics remembered of a user: a line for each kind and subject."""
     with opened(env_file) as memory:
         found = memory.topics(user_id=user, task=task, max_tokens=tokens)
     if json:

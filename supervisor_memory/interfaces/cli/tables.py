@@ -261,7 +261,7 @@ def _described(record: Record) -> str:
 
 
 def _now(beside: Mapping[str, str | None] | None) -> str:
-    """The present text of a row's record, or what became of it."""
+    """The record's present text, or its fate, for a row."""
     if beside is None:
         return ""
     changed = f", rests on {beside['changed']}, which has changed since" if beside.get("changed") else ""

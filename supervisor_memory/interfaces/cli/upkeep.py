@@ -98,7 +98,7 @@ def erase(
 
 
 def reembed(*, user: OneUser = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Embed the records that EMBEDDING_MODEL has not read: after a change of it, after it failed.
+    """Embed the records EMBEDDING_MODEL has not read: after a change of model, after a failure.
 
     Until then they are found by words alone. It can be cut off anywhere and run again, beside graphs.
     """

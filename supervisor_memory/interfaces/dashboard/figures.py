@@ -36,7 +36,7 @@ class Cost:
 
 
 def figures(visit: Visit) -> Response:
-    """Show the figures of everybody from the kept counts, or of one user from the logs, which hold less."""
+    """Show everybody's figures from the kept counts, or a user's from the logs, which reach less far back."""
     user_id, clock = visit.user_id, visit.memory.upkeep.now()
     today = int(clock // _A_DAY)
     days = range(today - _DAYS + 1, today + 1)

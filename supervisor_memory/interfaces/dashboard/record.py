@@ -21,7 +21,7 @@ _AROUND: Final = 2
 _WORDED: Final = frozenset({"review", "strategy", "said_kept"})
 """Metadata that the page tells in words elsewhere, or that say nothing to a reviewer."""
 READERS: Final = frozenset({"inject", "search", "used"})
-"""What agents do; the other operations are those of who looks after memory."""
+"""Operations of agents; all others belong to people who look after memory."""
 _SAID: Final[dict[WriteStatus, str]] = {"skipped": "skipped", "pending": "waits-again"}
 """The messages for results other than the one asked for."""
 

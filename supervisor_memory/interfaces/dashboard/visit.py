@@ -187,7 +187,7 @@ class Visit:
         return worded(key, self.language, **values)
 
     def because(self, reason: str) -> str:
-        """The reason of a row of the audit log, which may be several codes, or a code and what it names."""
+        """The reason in an audit row: several codes, or a code with a name."""
         told = []
         for code in _CODES.split(reason):
             head, _, named = code.partition(":")

@@ -113,7 +113,7 @@ class Undo(_Body):
 
 
 class Sweep(_Body):
-    """What is meant of a user's records: one of these at least, and all that are sent must hold."""
+    """Selects among a user's records: at least one condition, and all given ones must hold."""
 
     source: SourceClass | None = Field(default=None, description="Only what is said by this class.")
     run_id: str | None = Field(default=None, description="Only of this run.")

@@ -35,7 +35,7 @@ def list_shared(
 
 @router.get("/{id}/promotion")
 def preview_promotion(id: str, memory: Memory, caller: Asking, user_id: User) -> answers.Promotion:
-    """What promoting a record would give the team to read, who would read it, and what speaks against it."""
+    """Preview a promotion: the text the team would read, its readers, and the objections."""
     _as_operator(id, memory, caller, user_id)
     return answers.Promotion.model_validate(memory.review.preview_promotion(id).to_dict())
 

@@ -1,4 +1,4 @@
-"""The server: it lists the tools, binds the user, calls, and tells what came of it."""
+"""The server: lists the tools, binds the user, calls, and answers."""
 
 import logging
 from collections.abc import Callable, Collection
@@ -242,7 +242,7 @@ def _listed(tool: Tool[Any]) -> types.Tool:
 
 
 def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types.CallToolResult:
-    """What came of a call. A text goes as JSON, in which nothing can end the string it stands in."""
+    """The result of a call. A text goes as JSON, so that nothing in it can end its string."""
     try:
         given = tool.given.model_validate(arguments)
     except ValidationError as error:

@@ -19,7 +19,7 @@ PHRASES, TRIPLES = "phrases", "triples"
 Triple: TypeAlias = tuple[str, str, str]
 """A subject, a relation and an object."""
 WALK: Final = "walk"
-"""What `Hit.found` says of a record that is only joined to those found."""
+"""`Hit.found` of a record reached only by its links."""
 _LONGEST: Final = 2_000  # characters of a text that a model is shown
 _MOST: Final = 20  # triples of a text
 _SEEDS: Final = 5
@@ -27,7 +27,7 @@ _PARTS: Final = 3
 
 
 def as_graph(text: str, when: float, view: ReadStore) -> Mapping[str, Any]:
-    """The metadata of a text: the triples that a model sees in it, and its names, by rule and of these."""
+    """Metadata of a text: the model's triples, and names from rules and triples."""
     asked = view.complete(view.prompt("triples", text=text[:_LONGEST])) if view.has_model else None
     triples = triples_in(told_in(asked).get("triples"))[:_MOST]
     named = [each.key for each in entities(text)]
@@ -86,7 +86,7 @@ def ends_of(record: Record) -> list[tuple[str, str]]:
 
 
 def search_around(nearest: int, joined: int) -> Reading:
-    """An operator that finds the nearest records, and those that the first of them are joined to by names."""
+    """An operator: finds the nearest records, and those their names lead to."""
 
     def found(plan: Recalling, view: ReadStore) -> Recalling:
         if plan.query is None:

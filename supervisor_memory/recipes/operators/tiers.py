@@ -51,7 +51,7 @@ def moved(record: Record, into: str) -> Record:
 
 
 def visits(record: Record, reads: dict[str, Reads]) -> Reads:
-    """How often a record was read and when last; of one that was made from others the most of any of them."""
+    """How often and when last a record was read; a derived record counts the most read of its sources."""
     found = [reads[id] for id in record.made_from or (record.id,) if id in reads]
     last = max((each.last_at for each in found if each.last_at is not None), default=None)
     return Reads(max((each.times for each in found), default=0), last)

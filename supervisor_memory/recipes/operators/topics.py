@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
 TOPIC, PORTRAIT, KNOWLEDGE = "topic", "portrait", "knowledge"
-"""The tags of a topic, of the portrait of a user and of a line of knowledge."""
+"""Tags: a topic, a user's portrait, a line of knowledge."""
 KEYWORDS: Final = "keywords"
 """The metadata key for a topic's keywords."""
 _ANALYSED: Final = "analysed"  # the metadata key for a topic's visits and pages when it was last read
@@ -45,7 +45,7 @@ class _Theme:
 
 
 def gather_topics(tier: str, joining: Joining, *, joins_from: float) -> Chore:
-    """A chore that gives each page of a tier a topic: the one that fits best, from a value on, or a new one.
+    """A chore: each page of a tier gets the best topic above a threshold, or a new one.
 
     A model names the topics of some pages, which belong to each of them. Without one the pages of an episode
     have one topic, which grows with it.
@@ -85,7 +85,7 @@ class _Topics:
         return next((each for each in self.records.values() if not ids.isdisjoint(each.made_from)), None)
 
     def of_words(self, theme: _Theme, page: Record) -> Record | None:
-        """The topic that a theme fits best, of those nearest; None: it fits none."""
+        """The nearest topic a theme fits; None: no topic fits."""
         (vector,), embedder = self._view.embed([theme.text]), self._view.embedder
         if vector is None or embedder is None:
             return None
@@ -116,7 +116,7 @@ class _Topics:
 
 
 def _episodes(pages: Sequence[Record]) -> Iterator[Sequence[Record]]:
-    """Pages of one task and conversation without half an hour of silence, in order of time."""
+    """Pages in order of time, cut where the task or conversation changes or half an hour passes."""
     found = sorted(pages, key=_place)
     starts = [0, *(n for n, (one, next_) in enumerate(pairwise(found), start=1) if _is_apart(one, next_))]
     yield from (found[at:end] for at, end in pairwise([*starts, len(found)]))
@@ -198,7 +198,7 @@ def draw_portrait(tier: str, heat: Heat, *, hot_from: float) -> Chore:
 
 
 def _read(pages: Sequence[Record], portrait: Record | None, view: ReadStore) -> tuple[str, Sequence[str]]:
-    """What a model makes of pages: the portrait, "" where it says none, and lines of knowledge."""
+    """The model's portrait from pages, "" without any, and lines of knowledge."""
     known = portrait.content if portrait else "none"
     told = told_in(view.complete(view.prompt("portrait", portrait=known, pages=_shown(pages))))
     text = told.get("portrait")

@@ -100,7 +100,7 @@ def families_of(agent_id: str | None, prefixes: Mapping[str, str]) -> tuple[str,
 
 
 def _told(record: Record, weighed: Sequence[Weighed], view: ReadStore) -> Hit | None:
-    """The guideline as it is told for a task; None: all of it is too old, or there is nothing in it."""
+    """The guideline as told for a task; None: it is too old or empty."""
     if record.kind == "identity":
         return Hit(record, parts={"relevance": 1.0}, found=TOLD)
     oldest = view.now - view.settings.experience_days * _SECONDS_A_DAY

@@ -1,4 +1,4 @@
-"""The index of a large namespace as one value, so that a new process need not read it word by word.
+"""A large namespace's index as one value, so that a new process reads it at once.
 
 A namespace's index is made from the table `entries`, a row a record, which takes half a second for 100,000
 records. So what is made of it is kept too, as of some revision, and a reader brings that up to date by the
@@ -102,7 +102,7 @@ def packed_at(connection: apsw.Connection, namespace: str) -> int | None:
 
 
 def unpack(connection: apsw.Connection, namespaces: str, bindings: tuple[str, ...]) -> list[str]:
-    """Drop what is packed of namespaces, inside a transaction, since it may hold words of what is erased.
+    """Drop packed indexes, inside a transaction: they may hold words of erased records.
 
     Args:
         namespaces: An SQL expression behind IN, with its bindings.

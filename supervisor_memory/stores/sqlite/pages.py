@@ -26,7 +26,7 @@ _LONGEST_VARINT: Final = 9
 
 
 class Pages:
-    """The pages of a database, of its file and of the later log beside it, as the last commit left them."""
+    """A database's pages, from its file and its write-ahead log, as of the last commit."""
 
     def __init__(self, file: bytes, log: bytes = b"") -> None:
         self._size = _page_size(file, log)

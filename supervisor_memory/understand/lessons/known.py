@@ -1,4 +1,4 @@
-"""The lessons of a tool that are known, and what a new one changes about them."""
+"""Known lessons of a tool, and how a new lesson changes them."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -29,7 +29,7 @@ def with_lesson(known: Sequence[Lesson], new: Lesson) -> tuple[Lesson, ...]:
 
 
 def beside(own: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Lesson, ...]:
-    """The lessons of others of the same tool that one's own neither say nor contradict."""
+    """Others' lessons for the same tool, except those one's own repeat or contradict."""
     keys = {each.key for each in own}
     return tuple(
         each

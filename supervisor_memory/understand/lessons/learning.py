@@ -1,4 +1,4 @@
-"""Read a lesson: what differs between a call that failed and the one that worked, and what is in doubt."""
+"""Read a lesson from the difference between a failed call and a working one, and doubt it."""
 
 import json
 import re
@@ -19,7 +19,7 @@ from supervisor_memory.understand.sql import query_of, without_comments
 from supervisor_memory.understand.statements import sentences
 
 _WHOLE: Final = 40
-"""Characters up to which two values are told whole; of longer ones, and of SQL, what differs."""
+"""Longest value told whole, in characters; of longer ones and of SQL only the difference is told."""
 _MOST_CHANGES: Final = 3
 _MOST_TOKENS_COMPARED: Final = 1_500
 _LEAST_ALIKE: Final = 0.4

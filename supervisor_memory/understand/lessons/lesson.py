@@ -1,4 +1,4 @@
-"""A lesson, the calls it is read from, the edits it holds, and what a guideline keeps of it."""
+"""A call, an edit of an argument, a lesson; keys under which a guideline keeps them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ from supervisor_memory.understand.lessons.values import (
 )
 
 GUIDELINE: Final = "guideline"
-"""The attribute of the record that holds the lessons of one tool; its subject is the tool's name."""
+"""Attribute of the record holding a tool's lessons; its subject is the tool's name."""
 LESSONS: Final = "lessons"
 """The metadata key of a guideline with its lessons."""
 CORRECTED: Final = "corrected"

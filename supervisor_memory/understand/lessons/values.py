@@ -101,7 +101,7 @@ def flattened(value: object, where: str = "", depth: int = 0) -> Iterator[tuple[
 
 
 def _unpacked(value: object) -> object:
-    """What a text holds that is JSON of an object or a list; anything else as it is."""
+    """The object or list in a JSON text; anything else unchanged."""
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[") and len(value) <= _LONGEST_ARGUMENT:
         try:
             return json.loads(value)

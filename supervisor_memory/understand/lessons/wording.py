@@ -98,7 +98,7 @@ def worded(
 
 
 def _without(name: str, said: str) -> str:
-    """What a person says of a tool, to stand behind its name and beside what it taught."""
+    """A person's words about a tool, placed behind its name and beside its lessons."""
     return said.removeprefix(f"{name}:").strip().rstrip(".。")
 
 

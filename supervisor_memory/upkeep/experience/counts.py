@@ -37,7 +37,7 @@ _HELD: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class _Told:
-    """A guideline of a tool that an agent was told in a run, whose it is, and the lessons in it."""
+    """A guideline an agent was told in a run: its owner and its lessons."""
 
     record_id: str
     owner: str

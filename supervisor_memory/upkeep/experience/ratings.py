@@ -1,4 +1,4 @@
-"""What a rated run says of the lessons that it taught or was told."""
+"""Ratings of runs, counted for the lessons taught or told in them."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
