@@ -47,9 +47,12 @@ def run() -> Run:
     return invoke
 
 
-@pytest.fixture(params=["json", "sqlite"])
+@pytest.fixture(params=["sqlite", pytest.param("json", marks=pytest.mark.slow)])
 def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
-    """The name of a backend that keeps files, set in the environment."""
+    """The name of a backend that keeps files, set in the environment.
+
+    Every backend holds one contract (tests/stores), so one of them is enough each time.
+    """
     monkeypatch.setenv("MEMORY_BACKEND", request.param)
     return str(request.param)
 
