@@ -9,8 +9,9 @@ from supervisor_memory.language.terms import CJK
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.redact.contacts import DOMAINS, emails
 from supervisor_memory.redact.ip_addresses import ips
+from supervisor_memory.redact.keys import secrets
 from supervisor_memory.redact.numbers import ibans
-from supervisor_memory.redact.spans import FINDERS, Read, Span, merged
+from supervisor_memory.redact.spans import FINDERS, Read, Span, merged, without_unseen
 
 _IN_URL: Final = r"[^\s<>\"'，。；、）】]"
 _URL: Final = re.compile(rf"\b(?:[a-z][a-z0-9+.-]{{1,15}}://|www\.){_IN_URL}+", re.IGNORECASE)
@@ -28,6 +29,14 @@ def addresses(text: str) -> frozenset[str]:
     """
     read = Read(UNSEEN.sub("", text).translate(_MARKS))
     return frozenset(_plain(read.text[span.start : span.end], span.type) for span in merged(_found(read)))
+
+
+def striking(text: str) -> list[tuple[int, int]]:
+    """Start and end of each address, account and secret in a text, in order, to mark them for a reader."""
+    plain, places = without_unseen(text) or (text, range(len(text)))
+    read = Read(plain.translate(_MARKS))
+    found = merged([*_found(read), *secrets(read)])
+    return [(places[each.start], places[each.end - 1] + 1) for each in found if each.start < each.end]
 
 
 def _plain(told: str, kind: str) -> str:

@@ -1,5 +1,6 @@
 """A served dashboard over a store as the demo leaves it, and a real browser in front of it."""
 
+import importlib.util
 import shutil
 import threading
 from collections.abc import Callable, Iterator
@@ -24,10 +25,11 @@ from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from tests.browser.filled import filled
 
-__all__ = ["REVIEWER", "Site", "browser", "demo", "opened", "page", "site"]
+__all__ = ["REVIEWER", "Site", "browser", "demo", "opened", "page", "propose_two_hundred", "site"]
 
 CHROMIUM = "/usr/bin/chromium"
 TOKEN = "token-of-rita-0123456789"
+_EXAMPLE = Path(__file__).parents[2] / "examples/10_two_hundred_proposals.py"
 REVIEWER = "rita@example.com"
 _ARGS = [
     *("--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update"),
@@ -72,6 +74,18 @@ def site(demo: Path, tmp_path: Path) -> Iterator[Site]:
         finally:
             server.should_exit = True
             thread.join(10)
+
+
+def propose_two_hundred(memory: SupervisorMemory) -> None:
+    """Let the two hundred proposals of the example wait, and nothing else."""
+    for each in memory.review.pending():
+        memory.review.reject(each.id, reviewer="before@example.com")
+    spec = importlib.util.spec_from_file_location("two_hundred_proposals", _EXAMPLE)
+    assert spec
+    assert spec.loader
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    example.fill(memory)
 
 
 @pytest.fixture(scope="session")

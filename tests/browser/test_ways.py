@@ -10,7 +10,7 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Page, expect
 
 from tests.browser.filled import TURNS
-from tests.browser.served import REVIEWER, Site
+from tests.browser.served import REVIEWER, Site, propose_two_hundred
 from tests.interfaces.dashboard.hostile import PAYLOADS, attack
 
 Opened = Callable[..., Page]
@@ -158,6 +158,8 @@ def _quoted(text: str) -> str:
 )
 @pytest.mark.parametrize("name", ["inbox", "together", "turn", "record", "preview", "figures", "health"])
 def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) -> None:
+    if name == "together":
+        propose_two_hundred(site.memory)
     page = opened(color_scheme="light", device_scale_factor=1)
     record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)
     paths = {
@@ -166,7 +168,7 @@ def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) ->
         "record": f"records/{record.id}",
         "preview": "preview?user=ada&agent=text2sql&question=Which airlines were delayed from LaGuardia?",
     }
-    page.set_viewport_size({"width": 1000, "height": 760})
+    page.set_viewport_size({"width": 1000, "height": 1020 if name == "together" else 760})
     page.goto(f"{site.url}/dashboard/{paths.get(name, name)}")
     for place in page.locator("dd code", has_text=str(site.memory.settings.path)).all():
         place.evaluate("place => { place.textContent = '.supervisor_memory/memory.db' }")

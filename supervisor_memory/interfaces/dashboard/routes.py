@@ -23,6 +23,7 @@ from supervisor_memory.interfaces.dashboard import (
     relations,
     share,
     timeline,
+    together,
     turn,
 )
 from supervisor_memory.interfaces.dashboard.visit import (
@@ -49,7 +50,7 @@ OPEN: Final = ("/", LOGIN, *(f"{BASE}/static/{name}" for name in _ASSETS))
 _log = logging.getLogger("supervisor_memory.dashboard")
 _READING: Final[dict[str, Handler]] = {
     "/inbox": inbox.inbox,
-    "/inbox/together": inbox.together,
+    "/inbox/together": together.together,
     "/turns": turn.turns,
     "/turn": turn.turn,
     "/timeline": timeline.timeline,

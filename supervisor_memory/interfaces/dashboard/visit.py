@@ -20,9 +20,10 @@ from markupsafe import Markup
 
 from supervisor_memory.core import Receipt
 from supervisor_memory.errors import InvalidContent, MemoryAccessDenied, RecordNotFound
+from supervisor_memory.interfaces.alike import compared, parts_of
 from supervisor_memory.interfaces.dashboard import pictures
 from supervisor_memory.interfaces.dashboard.words import LANGUAGES, NAMES, WORDS, Language, preferred, worded
-from supervisor_memory.interfaces.differences import differences, marked
+from supervisor_memory.interfaces.differences import marked
 from supervisor_memory.interfaces.http.access import Caller, Tokens
 from supervisor_memory.interfaces.printable import moment, printable
 from supervisor_memory.memory import SupervisorMemory
@@ -39,7 +40,7 @@ HEADERS: Final[Mapping[str, str]] = {
     "X-Content-Type-Options": "nosniff",
 }
 _A_YEAR: Final = 365 * 86_400
-_MOST_FIELDS: Final = 150
+_MOST_FIELDS: Final = 250
 _KEPT_DECISIONS: Final = 20
 _CAME: Final = ("added", "merged", "appended", "updated", "known", "outdated", "skipped", "pending")
 _BESIDE: Final = ("rejected", "decided", "left")
@@ -322,7 +323,13 @@ def _environment() -> Environment:
     environment.filters["moment"] = _moment
     environment.filters["day"] = _day
     environment.globals.update(
-        differences=differences, marked=marked, pictures=pictures, asset=asset, query=_query, json=_json
+        compared=compared,
+        parts_of=parts_of,
+        marked=marked,
+        pictures=pictures,
+        asset=asset,
+        query=_query,
+        json=_json,
     )
     return environment
 

@@ -355,17 +355,73 @@ def proposed(memory: SupervisorMemory, *texts: str) -> list[str]:
     return [memory.write(text, metadata={"strategy": "review"}, **asked).id for text in texts]
 
 
+def columns_of(page: str) -> list[str]:
+    """What approving would do, as the columns of a page say."""
+    return re.findall(r"<th>(.*?)</th>", page)
+
+
+def boxes_of(page: str) -> list[tuple[list[str], str]]:
+    """Of each box the ids that it decides on, and what is shown beside it."""
+    found = re.findall(r'name="p-([^"]+)" value="yes".*?>\n(.*?)</label>', page, re.DOTALL)
+    return [(ids.split(), " ".join(re.sub(r"<[^>]*>", "", shown).split())) for ids, shown in found]
+
+
+def test_the_same_claim_of_many_is_one_line_and_rivals_of_one_user_stand_side_by_side(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    asked: Any = {"kind": "user-profile", "source_class": "tool", "agent_id": "web"}
+    same = [
+        memory.write("The user prefers maps in reports.", user_id=who, **asked).id
+        for who in ("u1", "u2", "u3")
+    ]
+    rivals = [
+        memory.write(f"The user prefers {what} in reports.", user_id="u4", **asked).id
+        for what in ("lists", "ranks")
+    ]
+    page = visitor.get("/dashboard/inbox/together", agent="web").text
+    assert "The user prefers <span" in page
+    shown = boxes_of(page)
+    assert {(*sorted(ids), text) for ids, text in shown} == {
+        (*sorted(same), "maps × 3"),
+        (rivals[0], "lists"),
+        (rivals[1], "ranks"),
+    }
+    assert "<summary>3 users</summary>" in page
+    [line] = [row for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL) if rivals[0] in row]
+    assert rivals[1] in line
+    answer = visitor.post("/dashboard/inbox/approve", **{f"p-{' '.join(same)}": "yes"})
+    assert "3 approved: 3 new." in visitor.text(answer.headers["location"])
+
+
+def test_a_change_shows_the_word_that_goes_and_the_one_that_comes(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    asked: Any = {"kind": "identity", "source_class": "tool", "agent_id": "web"}
+    lives = "The user lives in {}.".format
+    for who, city in {"u1": "Lisbon", "u2": "Faro", "u3": "Braga"}.items():
+        memory.review.approve(memory.write(lives("Porto"), user_id=who, **asked).id, reviewer=REVIEWER)
+        memory.write(lives(city), user_id=who, **asked)
+    asked["agent_id"] = "mail"
+    memory.write("The user's mail goes to eve@example.net.", user_id="u1", **asked)
+    page = visitor.get("/dashboard/inbox/together").text
+    assert columns_of(page)[-2:] == ["User", "takes the place of what is known"]
+    assert (
+        page.count("<del>Porto</del><ins>Lisbon</ins></span>") == 1
+    )  # beside the heading, which says the rest
+    assert '<strong class="striking">eve@example.net</strong>' in page
+    one = visitor.get("/dashboard/inbox/together", user="u2").text
+    assert "The user lives in <del>Porto</del><ins>Faro</ins>." in one
+
+
 def test_a_batch_is_previewed_in_its_order_and_its_outcomes_are_told(
     visitor: Visitor, memory: SupervisorMemory
 ) -> None:
     tea = "The user likes tea."
     ids = proposed(memory, tea, f"{tea[:-1]}, and coffee in the morning.", "The user works on Mondays.")
-    page = visitor.text("/dashboard/inbox/together", agent="web")
-    assert page.count("becomes a new record") == 2
-    assert page.count(f"another of these: {tea[:-1]}, and coffee") == 1
-    without = visitor.text("/dashboard/inbox/together", agent="web", unpicked=ids[1])
-    assert without.count("becomes a new record") == 3
-    assert "another of these" not in without
+    columns = ["User", "becomes a new record", "changes nothing: it is known already"]
+    assert columns_of(visitor.get("/dashboard/inbox/together", agent="web").text) == columns
+    without = visitor.get("/dashboard/inbox/together", agent="web", unpicked=ids[1]).text
+    assert columns_of(without) == columns[:2]
     shown = " ".join(reversed(ids))  # the order that was previewed, wherever the rows stand
     answer = visitor.post("/dashboard/inbox/approve", shown=shown, **{f"p-{id_}": "yes" for id_ in ids})
     told = visitor.text(answer.headers["location"])
@@ -387,7 +443,7 @@ def test_what_waits_for_a_graver_reason_stands_first_and_is_not_picked(
         (bad, False),
         *((id_, True) for id_ in reversed(good)),
     ]
-    assert page.count("it reads like an instruction</span>") == 1
+    assert page.count("it reads like an instruction</h2>") == 1
 
     picked = {f"p-{id_}": "yes" for id_ in good}
     answer = visitor.post("/dashboard/inbox/split", why="asked-for", shown=" ".join([bad, *good]), **picked)
@@ -409,7 +465,7 @@ def test_what_a_grave_reason_asks_for_is_never_picked_and_says_so(
     page = visitor.get(unescape(address)).text
     assert re.findall(r'name="p-([^"]+)" value="yes"([^>]*)>', page)[0][0] == bad
     assert picked_on(page) == []
-    assert "it reads like an instruction</span>" in page
+    assert "it reads like an instruction</h2>" in page
     asked = {"why": "asked-for", "picked": bad, "unpicked": fine}
     assert picked_on(visitor.get("/dashboard/inbox/together", **asked).text) == [bad]
 
@@ -426,12 +482,11 @@ def test_an_approval_that_would_keep_nothing_is_not_picked_and_says_why(
     texts = ("The user lives in Porto.", "The user lives in Lisbon.")
     old, new, *_ = ids = proposed(memory, *texts, tea, tea[:-1] + ", and coffee.", "The user likes maps.")
     page = visitor.get("/dashboard/inbox/together", agent="web").text
-    rows = re.findall(r'name="p-([^"]+)" value="yes"', page)
-    assert set(rows[:2]) == {old, ids[2]}
-    assert set(picked_on(page)) == set(rows[2:])
-    assert "changes nothing: something newer is known</span>" in page
-    assert "changes nothing: it is known already</span>" in page
-    assert f'<p class="text" dir="auto">{texts[0]}</p>' in page
+    assert set(picked_on(page)) == {new, ids[3], ids[4]}
+    assert {"changes nothing: it is known already", "changes nothing: something newer is known"} < set(
+        columns_of(page)
+    )
+    assert ([old], texts[0]) in boxes_of(page)
     shown = unescape(re.findall(r'name="shown" value="([^"]*)"', page)[0])
     answer = visitor.post("/dashboard/inbox/approve", shown=shown, **{f"p-{id_}": "yes" for id_ in ids})
     told = visitor.text(answer.headers["location"])
@@ -440,10 +495,10 @@ def test_an_approval_that_would_keep_nothing_is_not_picked_and_says_why(
 
 
 def test_more_than_a_page_holds_says_so(visitor: Visitor, memory: SupervisorMemory) -> None:
-    proposed(memory, *(f"The user wants chart {at} in colour {at}." for at in range(101)))
-    assert "Decide 100 of 101 together" in visitor.text("/dashboard/inbox", agent="web")
+    proposed(memory, *(f"The user wants chart {at} in colour {at}." for at in range(201)))
+    assert "Decide 200 of 201 together" in visitor.text("/dashboard/inbox", agent="web")
     page = visitor.text("/dashboard/inbox/together", agent="web")
-    assert "100 of 101 are here; the others come once these are decided." in page
+    assert "200 of 201 are here; the others come once these are decided." in page
 
 
 def test_a_filter_that_a_decision_has_emptied_is_dropped(visitor: Visitor, memory: SupervisorMemory) -> None:

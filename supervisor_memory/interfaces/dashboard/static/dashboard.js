@@ -63,23 +63,36 @@
 
   const picked = document.querySelector("[data-picked]");
   if (picked) {
+    const boxes = (within) => [...within.querySelectorAll("[name^='p-']")];
+    const ids = (box) => box.name.slice(2).split(" ");
+    const total = (some) => some.reduce((n, box) => n + ids(box).length, 0);
     const count = () => {
-      const n = document.querySelectorAll("[name^='p-']:checked").length;
-      const others = document.querySelectorAll("[name^='p-']:not(:checked)").length;
+      const n = total(boxes(document).filter((box) => box.checked));
+      const others = total(boxes(document)) - n;
       picked.textContent = picked.dataset.picked.replace("{n}", n);
       document.querySelectorAll("[data-all]").forEach((button) => (button.disabled = !n));
       const split = document.querySelector("[data-split]");
       split.textContent = (n ? split.dataset.split : split.dataset.none).replace("{n}", n).replace("{m}", others);
       split.hidden = !others;
+      for (const pick of document.querySelectorAll("[data-pick]")) {
+        const all = boxes(pick.closest("[data-like]"));
+        pick.closest("label").hidden = false;
+        pick.checked = all.every((box) => box.checked);
+        pick.indeterminate = !pick.checked && all.some((box) => box.checked);
+      }
     };
     // What was picked and taken out goes with the address: to another filter, another language, a reload.
-    const keep = (box) => {
+    const keep = (some) => {
       const address = new URL(location.href);
       for (const kept of document.querySelectorAll("[data-kept]")) {
-        const ids = new Set(kept.value.split(" ").filter(Boolean));
-        ids.delete(box.name.slice(2));
-        if (box.checked === (kept.name === "picked")) ids.add(box.name.slice(2));
-        kept.value = [...ids].join(" ");
+        const all = new Set(kept.value.split(" ").filter(Boolean));
+        for (const box of some) {
+          for (const id of ids(box)) {
+            all.delete(id);
+            if (box.checked === (kept.name === "picked")) all.add(id);
+          }
+        }
+        kept.value = [...all].join(" ");
         address.searchParams.set(kept.name, kept.value);
         for (const link of document.querySelectorAll("a[hreflang]")) {
           const there = new URL(link.href);
@@ -90,23 +103,41 @@
       address.searchParams.delete("lang"); // the cookie has it
       history.replaceState(null, "", address);
     };
-    // What approving the picked ones would do, as they are picked now.
+    // What approving the picked ones would do, as they are picked now. Nothing is picked but by a person.
     let latest = 0;
     const follow = async () => {
       const mine = ++latest;
       const answer = await fetch(location.href).catch(() => null); // leaving the page breaks it off
       if (!answer || !answer.ok || mine !== latest) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      if (mine !== latest) return;
-      for (const cell of page.querySelectorAll("[data-effect]")) {
-        const shown = document.getElementById(cell.id);
-        if (shown && shown.innerHTML !== cell.innerHTML) shown.replaceWith(document.adoptNode(cell));
-      }
+      const shown = document.querySelector("[data-sections]");
+      const fresh = page.querySelector("[data-sections]");
+      if (mine !== latest || !fresh) return;
+      const was = new Map(boxes(shown).flatMap((box) => ids(box).map((id) => [id, box.checked])));
+      const name = document.activeElement && document.activeElement.name;
+      shown.replaceWith(document.adoptNode(fresh));
+      const changed = boxes(fresh).filter((box) => {
+        const before = ids(box).every((id) => was.get(id) ?? false);
+        const differs = box.checked !== before;
+        box.checked = before;
+        return differs;
+      });
+      const focused = name && boxes(fresh).find((box) => box.name === name);
+      if (focused) focused.focus();
+      count();
+      if (changed.length) keep(changed), follow();
     };
     document.addEventListener("change", (event) => {
+      if (event.target.matches("[data-pick]")) {
+        const all = boxes(event.target.closest("[data-like]"));
+        all.forEach((box) => (box.checked = event.target.checked));
+        keep(all);
+      } else if (event.target.matches("[name^='p-']")) {
+        keep([event.target]);
+      } else {
+        return;
+      }
       count();
-      if (!event.target.matches("[name^='p-']")) return;
-      keep(event.target);
       follow();
     });
     count();
