@@ -100,6 +100,8 @@ def report(name: str, values: Sequence[float]) -> float:
 
 
 TURNS_A_BLOCK = 10
+SETTLES_IN = 1.5
+"""Seconds in which what a block has left to the background is done: it counts."""
 
 
 @contextmanager
@@ -144,6 +146,7 @@ def turns_when_asked(backend: str) -> None:
             began = time.process_time()
             for number in range(nth * TURNS_A_BLOCK, (nth + 1) * TURNS_A_BLOCK):
                 cpu_of_turn(remembering, number)
+            time.sleep(SETTLES_IN)
             print((time.process_time() - began) / TURNS_A_BLOCK, flush=True)
 
 

@@ -6,8 +6,9 @@ from typing import Final
 
 _MODULES: Final = """
 stores.sqlite.tables stores.sqlite.namespaces stores.qdrant.points host.store.addresses
-stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.unsaid model.records
-stages.pre_insert.gather compare.changes compare.reading understand.dates understand.questions understand.sql
+stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.said
+stages.post_retrieval.unsaid stages.pre_insert.gather model.records compare.changes compare.reading
+understand.dates understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements
 understand.learned understand.subject language.terms language.tokens upkeep.write
 """

@@ -318,6 +318,11 @@ def judge(sentence: str) -> Statement:
     """Judge one sentence."""
     if len(sentence) > MAX_SENTENCE:
         return Statement(sentence, "nothing", "too-long")
+    return _known_judgement(sentence)
+
+
+@lru_cache(maxsize=1_024)  # what a turn keeps its digest reads again
+def _known_judgement(sentence: str) -> Statement:
     text = normal(sentence)
     hidden = masked(text)
     reason = _refusal(hidden)

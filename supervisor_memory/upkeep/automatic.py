@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
-from typing import Final
+from typing import ClassVar, Final
 
 from supervisor_memory.model.records import SESSION_FAMILY, Namespace, Record
 from supervisor_memory.ports import Services, guarded
@@ -125,6 +125,9 @@ class _Aside:
     writes for the user. After a failure it rests for a minute.
     """
 
+    pause: ClassVar[float] = 0.0
+    """Seconds that work waits for more, unless somebody waits for it."""
+
     def __init__(self, services: Services) -> None:
         self._services, self._is_closed = services, False
         self._reset()
@@ -136,6 +139,7 @@ class _Aside:
         self._users: OrderedDict[str, None] = OrderedDict()
         self._known: dict[str, str | None] = {}
         self._is_working, self._rests_until = False, -inf
+        self._waiting = 0
 
     def _note(self, user_id: str, ids: Collection[str] = (), *, place: str | None = None) -> None:
         """Look later at some records and, where the user is not known to be at that place, at the user."""
@@ -174,7 +178,10 @@ class _Aside:
 
     def _wait(self, seconds: float) -> None:
         with self._locked():
+            self._waiting += 1
+            self._changed.notify_all()
             self._changed.wait_for(lambda: not self._is_working, timeout=seconds)
+            self._waiting -= 1
 
     def _locked(self) -> threading.Condition:
         if self._pid != os.getpid():  # threads do not survive a fork, and a lock may have been held
@@ -187,6 +194,8 @@ class _Aside:
 
     def _work(self) -> None:
         """Do what was noted: for records just kept first, then for a user at a time."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._waiting, timeout=self.pause)
         while True:
             with self._changed:
                 if not self._has_work():
@@ -244,6 +253,8 @@ class Digests(_Aside):
     A process looks at all sessions of a user when it meets them first. Whenever they have gone on to another
     session, it looks at those in which something was said since.
     """
+
+    pause = 1.0
 
     def _reset(self) -> None:
         super()._reset()

@@ -14,11 +14,12 @@ from langchain_core.messages import AIMessage
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import RecordNotFound
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
-from supervisor_memory.stores.protocol import MemoryBackend
+from supervisor_memory.stores.protocol import MemoryBackend, SessionRow
 from supervisor_memory.stores.sessions import CLOSED_AT
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.digest import digesting
 from supervisor_memory.upkeep.sessions import keep_state
 from tests.opened import STORES, opened
@@ -85,6 +86,27 @@ def test_a_session_that_was_followed_by_another_is_digested_in_the_background(tm
         memory.remember([("user", "Which floor has most badges?")], Scope("ada", session_id="s2"))
         assert eventually(lambda: len(digests(memory)) == 1)
         assert [each.attribute for each in digests(memory)] == ["s1"]
+
+
+def test_sessions_that_end_within_a_second_are_digested_in_one_look_unless_somebody_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[Filter] = []
+
+    class Counting(SqliteBackend):
+        def sessions(self, where: Filter, **page: Any) -> Sequence[SessionRow]:
+            looks.append(where)
+            return super().sessions(where, **page)
+
+    monkeypatch.setattr(Digests, "pause", 600.0)
+    with memory_over(Counting(tmp_path)) as memory:
+        for number in range(4):
+            memory.remember([*EXPORT], Scope("ada", session_id=f"s{number}"))
+            later(memory, 60)
+        assert (digests(memory), looks) == ([], [])
+    with memory_over(SqliteBackend(tmp_path), queue_worker=False) as memory:
+        assert [each.attribute for each in digests(memory)] == ["s0", "s1", "s2"]
+        assert [where.user_id for where in looks] == ["ada"]
 
 
 def test_a_session_is_digested_once_it_is_closed_by_hand(tmp_path: Path) -> None:

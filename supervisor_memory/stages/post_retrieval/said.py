@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TypeAlias
 
@@ -225,10 +225,14 @@ def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:
     return rank(replace(said, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
 
 
-def _told_in(text: str) -> list[frozenset[str]]:
+def _told_in(text: str) -> tuple[frozenset[str], ...]:
     """The terms of each sentence of a text. A question tells nothing."""
-    every = sentences(text[: _WHOLE * _LETTERS_A_TOKEN])
-    return [frozenset(terms(each)) for each in every if not each.endswith(("?", "？"))]
+    return _known_told(text[: _WHOLE * _LETTERS_A_TOKEN])
+
+
+@lru_cache(maxsize=1_024)  # the readers of a run are told much the same
+def _known_told(text: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(terms(each)) for each in sentences(text) if not each.endswith(("?", "？")))
 
 
 def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], view: ReadStore) -> str:
