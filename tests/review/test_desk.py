@@ -75,6 +75,22 @@ def test_what_tools_and_agents_say_about_the_user_waits_whatever_the_setting(
     assert memory.write(text, user_id="ada", kind="user-profile").status == "added"  # the user's own words
 
 
+@pytest.mark.parametrize("by", ["tool", "agent"])
+@pytest.mark.parametrize(
+    "text", ["The user prefers charts.", "The user lives in Porto.", "用户喜欢用表格回答。", "用户不想收到邮件。"]
+)
+def test_filler_around_what_is_said_of_the_user_is_no_way_around(
+    make: Callable[..., SupervisorMemory], by: SourceClass, text: str
+) -> None:
+    memory = make()
+    amid = f"The June table lists 212 flights of three carriers. {text} Delays were highest on Fridays."
+    done = memory.write(amid, user_id="ada", source_class=by)
+    assert (done.status, done.reason) == ("pending", f"about-the-user-by-{by}")
+    table = "The June table lists 212 flights of three carriers. Users of the table prefer Fridays."
+    assert memory.write(table, user_id="ada", source_class=by).status == "added"
+    assert known(memory) == [table]
+
+
 def test_a_family_of_the_user_is_no_way_around(make: Callable[..., SupervisorMemory]) -> None:
     memory = make()
     assert memory.write(

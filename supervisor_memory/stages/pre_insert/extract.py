@@ -271,13 +271,16 @@ def describe(
 ) -> Candidate:
     """What an explicit write is: its kind when none is given, its subject, attribute and value.
 
-    A preference is `user-profile`, a path or SQL `tool-effects`, anything else `domain-facts`. Unlike
+    A preference is `user-profile`, a path or SQL `tool-effects`, anything else `domain-facts`. A text of an
+    agent or a tool is `user-profile` where one of its sentences would be, whatever stands around it. Unlike
     `read_user` it refuses nothing: who writes explicitly means it.
     """
-    stated = next((s for s in read_statements(content).all if s.kind is not None), None)
+    told = read_statements(content).all
+    stated = next((s for s in told if s.kind is not None), None)
     definition = stated.definition if stated else None
     if kind is None:
-        kind = _kind_of(content, stated)
+        is_of_the_user = source.source_class in ("agent", "tool") and any(map(_is_of_the_user, told))
+        kind = "user-profile" if is_of_the_user else _kind_of(content, stated)
     effects = _effects([content] if query_of(content) else [], content, source)
     if kind == "tool-effects" and (effect := next(effects, None)):
         about = About(effect.subject, effect.attribute)
@@ -291,8 +294,17 @@ def _kind_of(content: str, stated: Statement | None) -> Kind:
         return stated.kind
     if query_of(content) or (_PATH.search(content) and len(content) <= _MAX_PATH):
         return "tool-effects"
-    is_about_the_user = _WISHES["about_the_user"].search(masked(normal(content[:_MAX_PATH])))
-    return "user-profile" if is_about_the_user else "domain-facts"
+    return "user-profile" if _names_the_user(content) else "domain-facts"
+
+
+def _is_of_the_user(said: Statement) -> bool:
+    """Whether a sentence alone would be `user-profile`."""
+    return said.kind == "user-profile" or (said.kind is None and _names_the_user(said.text))
+
+
+def _names_the_user(text: str) -> bool:
+    """Whether a text begins with what the user is, has or wants."""
+    return _WISHES["about_the_user"].search(masked(normal(text[:_MAX_PATH]))) is not None
 
 
 # --- an agent ------------------------------------------------------------------------------------------

@@ -379,7 +379,7 @@ class _Reader:
     ) -> Candidate:
         kind = asks.kind if record is None else record.kind
         by = heard.source.source_class
-        if by == "tool" and extract.describe(asks.content).kind == "user-profile":
+        if by == "tool" and extract.describe(asks.content, source=heard.source).kind == "user-profile":
             kind = "user-profile"  # whatever the model calls it, so that it goes to review
         if by == "agent" and kind in ("user-profile", "identity"):
             raise Unusable("about-the-user-by-agent")
