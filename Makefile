@@ -13,7 +13,8 @@ DISK := $(or $(TMPDIR),/tmp)
 # One more than there are cores, since tests also wait: for locks, for clocks, for other processes.
 export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
-PYTEST := PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(VENV)/bytecode" $(BIN)/python -m pytest
+COMPILED = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(1)/bytecode" $(1)/bin/python
+PYTEST := $(call COMPILED,$(VENV)) -m pytest
 
 .PHONY: help demo chat test test-browser test-server slow faults lowest lint bench clean
 .DEFAULT_GOAL := help
@@ -80,7 +81,7 @@ lowest: pyproject.toml
 	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check uv
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --resolution lowest-direct -e '.[all,demo]'
 	$(LOWEST)/bin/uv pip install --quiet --python $(LOWEST)/bin/python --group tests editables
-	$(LOWEST)/bin/python -m pytest -n auto $(addprefix --ignore=,$(shell grep -rlE '$(NEWER)' tests --include=test_*.py))
+	$(call COMPILED,$(LOWEST)) -m pytest -n auto $(addprefix --ignore=,$(shell grep -rlE '$(NEWER)' tests --include=test_*.py))
 
 lint: $(READY)
 	$(BIN)/ruff check .
