@@ -77,7 +77,8 @@ def test_what_tools_and_agents_say_about_the_user_waits_whatever_the_setting(
 
 @pytest.mark.parametrize("by", ["tool", "agent"])
 @pytest.mark.parametrize(
-    "text", ["The user prefers charts.", "The user lives in Porto.", "用户喜欢用表格回答。", "用户不想收到邮件。"]
+    "text",
+    ["The user prefers charts.", "The user lives in Porto.", "用户喜欢用表格回答。"],
 )
 def test_filler_around_what_is_said_of_the_user_is_no_way_around(
     make: Callable[..., SupervisorMemory], by: SourceClass, text: str
