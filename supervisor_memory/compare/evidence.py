@@ -35,6 +35,7 @@ _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _HEAD = 0.34
 _DROPPED = 0.5
+_FAIR = 0.15  # the share of the words of a topic by which it is another
 _SEVERAL = 2
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
@@ -479,6 +480,62 @@ def turns(pair: Pair) -> bool:
         return False
     common = len(old.liked & new.liked)
     return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
+
+
+def of_other_things(pair: Pair) -> str:
+    """The code of why a text leaves another as it is, whatever change it tells; "" if nothing says so.
+
+    "unreal": it is only supposed or wished. "denied": what it says is over is not what the other text says.
+    "scope": both begin with where they hold, and elsewhere. "person": one is about the user or what is the
+    user's, and the other about somebody else. "topic": both what is told of and what is told are exchanged.
+    """
+    if pair.new.is_unreal and not pair.old.is_unreal:
+        return "unreal"
+    if _denies_another(pair):
+        return "denied"
+    if _differ(pair.old.where, pair.new.where):
+        return "scope"
+    if _tells_of_somebody_else(pair):
+        return "person"
+    return "topic" if _tells_of_another(pair) else ""
+
+
+def _tells_of_another(pair: Pair) -> bool:
+    """Whether both what is told of and what is told of it differ: the board meets on Tuesdays, the council
+    on Thursdays. With one of both in common it may be a value that has changed."""
+    old, new = pair.old, pair.new
+    mine, yours = set(old.tokens), set(new.tokens)
+    if not (mine - old.about - yours and yours - new.about - mine):
+        return False
+    return _lacks_topic(yours, old.about, new.about) and _lacks_topic(mine, new.about, old.about)
+
+
+def _lacks_topic(words: Set[str], topic: Set[str], own: Set[str]) -> bool:
+    """Whether a text with a topic of its own lacks a fair part of another. One that it tells of in another
+    place may be the same thing seen from another side."""
+    is_told_of = 2 * len(topic & (words - own)) > len(topic)
+    return len(topic - words) >= _FAIR * max(1, len(topic)) and not is_told_of
+
+
+def _tells_of_somebody_else(pair: Pair) -> bool:
+    """Whether one text begins with what is the user's and the other with what is another's: I live, my
+    brother moved; my flight, Tom's flight."""
+    owners = {pair.old.owner, pair.new.owner}
+    if "i" in owners and "" not in owners and len(owners) > 1:
+        return True
+    leads = {each.subject: each for each in (pair.old.people, pair.new.people)}
+    other = leads.get("other")
+    return other is not None and not (other.is_i or other.is_we) and not leads.keys().isdisjoint(("i", "we"))
+
+
+def _denies_another(pair: Pair) -> bool:
+    """Whether a denial has another word where the text it might end has its own: we sell apples, we no longer
+    sell pears."""
+    old, new = pair.old, pair.new
+    if not pair.is_template or new.corrects or not new.is_one_clause:
+        return False
+    is_denial = new.slots.is_negative and not old.slots.is_negative
+    return is_denial and any(not each.is_at_head for each in pair.replaced)
 
 
 def is_settled(pair: Pair) -> bool:

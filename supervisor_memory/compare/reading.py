@@ -3,13 +3,16 @@
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from supervisor_memory.compare.slots import Slots, plain
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, stem, terms
-from supervisor_memory.model.records import cased_words
+from supervisor_memory.model.records import cased_words, content_hash
+from supervisor_memory.understand.statements import sentences
 from supervisor_memory.understand.subject import People, Stated, people, stated
 
+_MOST_READ, _MOST_SENTENCES = 8_000, 12
 _MOST_TOKENS = 400
 _MOST_IN_CLAUSES, _MOST_CLAUSES = 400, 6
 _HEAD = 0.34
@@ -19,6 +22,7 @@ _LEXICON = lexicon("pairs")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
 _NUMERALS = _LEXICON.words("numerals")
 _FEELING = _LEXICON.words("feeling")
+_NOBODY = _LEXICON.words("empty_zh")
 _CORRECTION = lexicon("facts").pattern("correction")
 _CLAUSE_END = lexicon("sessions").pattern("clause_ends")
 
@@ -26,10 +30,15 @@ _CLAUSE_END = lexicon("sessions").pattern("clause_ends")
 class Reading:
     """A text with the traits for comparing it; each trait is found when it is first asked for.
 
+    `sentences` are its first ones, each with its hash.
     `attitude` is 1 for a liking, -1 for a dislike, 0 for indifference, None without any of them; `liked` are
     the other words then: the liked thing, and who likes it.
     `subject` is the number of leading tokens that name the sentence's subject, `numbered` the numbers among
     them; `topic` are the tokens before the verb.
+    `about` are the tokens of what a text of one clause tells something of, whatever its verb; empty where
+    that is the user, or unknown. `where` are those of a place or purpose before it ("at home I …"); `owner`
+    is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
+    supposed, wished for, or denied of others.
     `relative` are words that say which year, month or week by today: this, last, 去.
     `announces` says that the text announces a change, `corrects` that it puts something right, `ends` that
     something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
@@ -39,7 +48,15 @@ class Reading:
 
     def __init__(self, text: str) -> None:
         self.said = text
-        self.text = plain(text)
+
+    @cached_property
+    def text(self) -> str:
+        return plain(self.said)
+
+    @cached_property
+    def sentences(self) -> tuple[tuple[str, str], ...]:
+        told = islice(sentences(self.said[:_MOST_READ]), _MOST_SENTENCES)
+        return tuple((content_hash(each), each) for each in told)
 
     @cached_property
     def slots(self) -> Slots:
@@ -82,6 +99,29 @@ class Reading:
     @cached_property
     def topic(self) -> frozenset[str]:
         return _topic(self.text)
+
+    @cached_property
+    def about(self) -> frozenset[str]:
+        found = _LEXICON["told_of"].match(self.text) if self.is_one_clause else None
+        return frozenset(tokens_of(found["en"] or found["zh"])) - _NOBODY if found else frozenset()
+
+    @cached_property
+    def where(self) -> frozenset[str]:
+        found = _LEXICON["where"].match(self.text)
+        return frozenset(tokens_of(found["en"])) if found else frozenset()
+
+    @cached_property
+    def owner(self) -> str:
+        found = _LEXICON["owner"].match(self.text)
+        return "" if found is None else (found["en"] or found["zh"] or "i").casefold()
+
+    @cached_property
+    def is_one_clause(self) -> bool:
+        return len(_CLAUSE_END.split(_LEXICON["led_in"].sub("", self.text).strip(" .!?。！？"))) == 1
+
+    @cached_property
+    def is_unreal(self) -> bool:
+        return _LEXICON["unreal"].search(self.text) is not None
 
     @cached_property
     def announces(self) -> bool:

@@ -10,6 +10,7 @@ from itertools import islice
 
 from supervisor_memory.compare.evidence import beside
 from supervisor_memory.compare.reading import Reading, read
+from supervisor_memory.compare.slots import holds
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import STOP_WORDS, has_cjk, stem
@@ -98,6 +99,12 @@ def exchanges(named: str, text: str) -> bool:
     """Whether the named statement has words that a record with the same sentence lacks or replaces."""
     pair = beside(read(closest_statement(text, named, or_all=False)), read(named))
     return any(each.yours for each in pair.exchanges)
+
+
+def names_another(named: str, text: str) -> bool:
+    """Whether something else is named than a record tells: another word in the same sentence, or a number,
+    date or name that it lacks."""
+    return exchanges(named, text) or not holds(read(text).slots, read(named).slots)
 
 
 def _same_attitude(asked: Reading, known: Reading) -> bool:

@@ -14,7 +14,6 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib.resources import files
-from itertools import islice
 from typing import TYPE_CHECKING, TypeAlias
 
 from supervisor_memory.compare.changes import change
@@ -29,6 +28,7 @@ from supervisor_memory.compare.evidence import (
     is_told_otherwise,
     names_in_common,
     nearness,
+    of_other_things,
     rarity,
     shares_a_figure_alone,
     shares_words,
@@ -42,8 +42,6 @@ from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.slots import numbers_differ
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks
-from supervisor_memory.model.records import content_hash
-from supervisor_memory.understand.statements import sentences
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
@@ -64,18 +62,19 @@ _LONGEST, _LONGEST_ZH = 15, 39
 one thing, and of that the weights know nothing."""
 _LEAST_SHARED, _LEAST_SHARED_BARE = 2, 3  # runs of words shared by a paraphrase: with vectors, and without
 _SEVERAL = 2
-_MOST_SENTENCES = 12
 _EVEN = 0.5
 _ALMOST = 0.75  # the share of words in order from which two texts differ in a word or two
 _FAR = 0.1  # the nearness under which nothing weighs
 _ONE, _ONE_ANYWAY = 0.6, 0.8
-_INSTEAD_AT_ALL, _INSTEAD_ANYWAY = 0.15, 0.45
+_INSTEAD_AT_ALL, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.15, 0.45, 0.6
+_NOT_FAR = 0.4
 _JOINED = 0.15
 """Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
 the first look found something else; tried out on authors that the weights had not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
-_CERTAIN = frozenset({"roles", "long"})
-_MOST_READ = 8_000
+_NOT_SO = frozenset({"unreal", "denied"})
+_NOT_OF_IT = frozenset({"person", "no word in common"})
+_CERTAIN = frozenset({"roles", "long", *_NOT_SO})
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +96,7 @@ class Compared:
         Sentences that both contain are left out, since they do not show whether the others agree; then the
         cosine is left out too, which is of the whole texts.
         """
-        mine, yours = (
-            [(content_hash(each), each) for each in islice(sentences(text[:_MOST_READ]), _MOST_SENTENCES)]
-            for text in (known, new)
-        )
+        mine, yours = read(known).sentences, read(new).sentences
         both = {digest for digest, _ in mine} & {digest for digest, _ in yours}
         rests = [[each for digest, each in some if digest not in both] for some in (mine, yours)]
         if not both or not all(rests):
@@ -154,7 +150,7 @@ def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") 
     Args:
         scale: The calibration of the cosines; None if there are none.
     """
-    return [_again(look) for look in looks(new, rivals, scale)]
+    return [_unless_of_another(look, _again(look)) for look in looks(new, rivals, scale)]
 
 
 def looks(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Look]:
@@ -188,7 +184,7 @@ def _again(look: Look) -> Verdict:
     if near is None or not is_weighed(look) or first.apart in _CERTAIN or is_settled(look.pair):
         return first
     is_told = _tells_a_change(look.pair.new)
-    is_near = near >= _NEAR or (is_told and look.pair.is_template)
+    is_near = near >= (_NOT_FAR if is_told else _NEAR)
     if _is_of_another_kind(look.pair) or (first.about < _EVEN and not is_near):
         return first  # no pair so far from each other was ever found to be one, or a told change
     found = paired(
@@ -200,7 +196,10 @@ def _again(look: Look) -> Verdict:
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
-        return another if is_told and found.instead >= _INSTEAD_ANYWAY else first
+        is_sure = found.instead >= _INSTEAD_UNTOLD and first.apart not in _NOT_OF_IT
+        if is_told and (near >= _NEAR or look.pair.is_template):
+            is_sure = found.instead >= _INSTEAD_ANYWAY
+        return another if is_sure else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:
@@ -213,6 +212,16 @@ def _again(look: Look) -> Verdict:
     if is_told and found.instead >= _INSTEAD_ANYWAY:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
+
+
+def _unless_of_another(look: Look, found: Verdict) -> Verdict:
+    """The verdict, but what is told of another thing replaces nothing; and joins nothing but what it surely
+    says, where vectors could tell."""
+    is_joined = found.instead < INSTEAD_FROM
+    if not found.about or (is_joined and (found.is_one or look.near is None)):
+        return found
+    why = of_other_things(look.pair)
+    return replace(found, about=0.0, instead=0.0, apart=why) if why else found
 
 
 def _tells_a_change(new: Reading) -> bool:
@@ -248,7 +257,7 @@ def closest_statement(known: str, new: str, *, or_all: bool = True) -> str:
     Args:
         or_all: Whether the whole of a record of several sentences counts among them.
     """
-    found = list(islice(sentences(known[:_MOST_READ]), _MOST_SENTENCES))
+    found = [each for _, each in read(known).sentences]
     if len(found) < _SEVERAL:
         return known
     asked = frozenset(terms(new))
@@ -279,6 +288,8 @@ def _verdict(
         return Verdict(0.0, 0.0, "little in common")
     if exchanges_roles(pair) and not pair.announces:
         return Verdict(0.0, 0.0, "roles")
+    if (why := of_other_things(pair)) in _NOT_SO:
+        return Verdict(0.0, 0.0, why)
     if turns(pair):
         return Verdict(about=1.0, instead=1.0, names=names_in_common(pair, weights))
     if _says_more(pair):

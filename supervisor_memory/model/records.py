@@ -865,7 +865,9 @@ class Filter:
     def matches(self, record: Record) -> bool:
         """Whether a record fulfils the filter. Every backend agrees with this method."""
         return (
-            (self.families is None or record.family in self.families)
+            self.content_hash in (None, record.content_hash)  # first, for few pass it
+            and self.subject in (None, record.subject)
+            and (self.families is None or record.family in self.families)
             and record.family not in self.left_out
             and self.user_id in (None, record.user_id)
             and (self.tasks is None or record.task in self.tasks)
@@ -874,8 +876,6 @@ class Filter:
             and (self.ids is None or record.id in self.ids)
             and self.session_id in (None, record.source.session_id)
             and self.agent_id in (None, record.source.agent_id)
-            and self.content_hash in (None, record.content_hash)
-            and self.subject in (None, record.subject)
             and self.attribute in (None, record.attribute)
             and (self.not_embedded_by is None or self.not_embedded_by != record.embedder)
             and (self.tags is None or set(self.tags) <= set(record.tags))

@@ -5,6 +5,7 @@ from typing import Literal
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.model.records import Message
 from supervisor_memory.stages.pre_insert.extract import read_user
 from tests.cases import every_case
@@ -95,6 +96,27 @@ def _left(*said: str, user: str = "ada") -> list[str]:
 )
 def test_another_value_is_not_what_is_taken_back(said: str, retraction: str) -> None:
     assert _left(said, retraction) == _left(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "named"),
+    [
+        ("The alarm code is 9020.", "the alarm code is 4411"),
+        ("We meet on Thursdays.", "we meet on Tuesdays"),
+        ("The budget is 8,000 EUR.", "the budget is 9,000 EUR"),
+        ("王芳管周报。", "李明管周报"),
+        ("李明管月报。", "李明管周报"),
+        ("我们周四开会。", "我们周二开会"),
+    ],
+)
+def test_nor_is_another_value_that_is_near_by_its_vector(said: str, named: str) -> None:
+    forget, embedder = ("Forget that {}.", MINILM) if said.isascii() else ("忘掉{}。", E5)
+    with SupervisorMemory(Settings(backend="in_memory", embedding_model=embedder)) as memory:
+        memory.write(said, user_id="ada")
+        memory.remember(forget.format(named), Scope("ada"))
+        assert [record.content for record in memory.get_all(user_id="ada")] == [said]
+        memory.remember(forget.format(said[:-1]), Scope("ada"))
+        assert memory.get_all(user_id="ada") == []
 
 
 @pytest.mark.parametrize(

@@ -10,10 +10,13 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any, Final
 
+from supervisor_memory.flow import Remembering
+from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import (
     FAMILIES,
     Candidate,
     Filter,
+    Query,
     Record,
     SourceClass,
     Status,
@@ -40,6 +43,8 @@ _MOST_SENTENCES: Final = 200
 _ABOUT_THE_USER: Final = frozenset({FAMILIES["user-profile"], FAMILIES["identity"]})
 _SET_ASIDE: Final[tuple[Status, ...]] = ("pending", "quarantined", "deleted")
 _EQUALS: Final = 50
+_NAMED_IN: Final = 16  # records that are looked at for an address
+_MOST_ADDRESSES: Final = 16  # that are looked up
 
 
 def doubts(
@@ -102,6 +107,20 @@ def _risks(
     if candidate.confidence < _LEAST_CONFIDENCE:
         found.append("low-confidence")
     return found
+
+
+def are_known(named: Collection[str], said: Remembering, view: ReadStore) -> bool:
+    """Whether the user has named all of these addresses. Where many are left to look up, no."""
+    now = (addresses(each.content) for each in said.messages if each.role == "user")
+    left = set(named).difference(*now)
+    user = said.scope.user_id
+    return len(left) <= _MOST_ADDRESSES and all(_is_in_records(each, user, view) for each in left)
+
+
+def _is_in_records(address: str, user_id: str, view: ReadStore) -> bool:
+    query = Query(address, Filter(user_id), terms(address), now=view.now)
+    found = (hit.record for hit in view.search(query, limit=_NAMED_IN))
+    return any(each.source.source_class == "user" and address in addresses(each.content) for each in found)
 
 
 def proposed(record: Record, candidate: Candidate, why: Sequence[str]) -> Record:

@@ -15,10 +15,8 @@ from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.errors import Conflict, StageDenied, WasErased
 from supervisor_memory.flow import Inserting, Judge, Remembering
-from supervisor_memory.language.terms import terms
 from supervisor_memory.model.decisions import (
     Add,
     Append,
@@ -31,20 +29,24 @@ from supervisor_memory.model.decisions import (
 )
 from supervisor_memory.model.records import (
     ARTIFACT,
-    SESSION_FAMILY,
     WRITTEN_ANEW,
     Candidate,
     Event,
     Filter,
     Kind,
-    Query,
     Record,
     WriteStatus,
     content_hash,
 )
 from supervisor_memory.ports import Deciding
-from supervisor_memory.redact.addresses import addresses
-from supervisor_memory.stages.insert.doubt import REVIEW, TRUST, doubts, known_to_reviewers, proposed
+from supervisor_memory.stages.insert.doubt import (
+    REVIEW,
+    TRUST,
+    are_known,
+    doubts,
+    known_to_reviewers,
+    proposed,
+)
 from supervisor_memory.stages.insert.draft import (
     Draft,
     RivalsThere,
@@ -55,17 +57,10 @@ from supervisor_memory.stages.insert.draft import (
     wants_vector,
     with_vectors,
 )
-from supervisor_memory.stages.insert.judges.by_evidence import (
-    UNLIKELY,
-    by_evidence,
-    by_model,
-    in_one_kind,
-    is_of_what_is_known,
-    replaces_one_of,
-    tells_a_change,
-)
+from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
+from supervisor_memory.stages.insert.news import with_news
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stages.pre_insert.gather import (
     ModelAsked,
@@ -77,8 +72,6 @@ from supervisor_memory.stages.pre_insert.gather import (
     without_told_lines,
 )
 from supervisor_memory.stores.protocol import Commit
-from supervisor_memory.understand.learned import weigh, weights
-from supervisor_memory.understand.sense import ASKED_FROM
 from supervisor_memory.understand.statements import sentences
 
 if TYPE_CHECKING:
@@ -90,13 +83,10 @@ _UNSURE = "unsure-who-said-it"
 """Why what was said waits: the store could not tell whether an agent had said it before."""
 _KNOWN_OF_DEEDS = frozenset({"digest", "rows", "writes"})  # what a text that only names a file has not
 _TRIES = 20
-_MESSAGES = 3  # of the user, earlier than this one, that may tell the value that a sentence changes
 _PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds
 _STRENGTH: Mapping[Event | None, int] = {"DELETE": 3, "UPDATE": 2, "ADD": 1, "NONE": 0, None: 0}
 _AGREED: tuple[Kind, ...] = ("domain-facts", "user-profile", "identity")
 _MOST_DENIED = 8  # sentences
-_NAMED_IN = 16  # records that are looked at for an address
-_MOST_ADDRESSES = 16  # that are looked up
 
 
 def deciding(
@@ -131,7 +121,7 @@ def place(
     said = on_their_metrics(of_their_tasks(_in_order(said, view), view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
     if said.perhaps and not said.is_unsure:
-        said, vectors = _with_news_of_what_is_known(said, vectors, view)
+        said, vectors = with_news(said, vectors, view)
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written
     attempt = 0
@@ -167,50 +157,6 @@ def place(
         results = (replace(r, saved=r.saved and is_saved, applied=is_applied) for r in draft.results)
         added = tuple(change.record.namespace for change in draft.changes if change.expects is None)
         return replace(said, results=tuple(results), added=added)
-
-
-def _with_news_of_what_is_known(
-    said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding
-) -> "tuple[Remembering, list[Vector | None]]":
-    """Add the candidates of `perhaps` near known records, and all vectors."""
-    found, draft = list(vectors), Draft(said.scope)
-    told = {candidate.content for candidate in said.candidates}
-    asked = [each for each in said.perhaps if each.content not in told]
-    kept = []
-    for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
-        rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
-        if is_of_what_is_known(candidate, rivals, view.reading) or _is_told_anew(
-            candidate, vector, said, view
-        ):
-            kept.append(candidate)
-            found.append(vector)
-    unkept = (*said.unkept, *(len(asked) - len(kept)) * ["no-statement"])
-    return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=unkept), found
-
-
-def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> bool:
-    """Whether a sentence that may be no statement changes what the user said in an earlier message.
-
-    Said once it may have been for that moment; whoever sets it right later means it to hold. What could be no
-    statement then (an order, a question) is none by being set right.
-    """
-    is_likely = candidate.confidence >= (ASKED_FROM if tells_a_change(candidate.content) else UNLIKELY)
-    if vector is None or said.scope.session_id is None or not is_likely:
-        return False
-    where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
-    query = Query(candidate.content, where, terms(candidate.content), now=view.now)
-    hits = view.search(query, limit=_MESSAGES)
-    told = [
-        closest_statement(hit.record.content, candidate.content)
-        for hit in hits
-        if hit.record.source.source_class == "user"
-    ]
-    told = [each for each in told if weigh(each, weights()).chance >= UNLIKELY]
-    vectors = view.embed(told)
-    earlier = [
-        (text, float(vector @ other)) for text, other in zip(told, vectors, strict=True) if other is not None
-    ]
-    return replaces_one_of(earlier, candidate, view.reading)
 
 
 def _in_order(said: Remembering, view: Deciding) -> Remembering:
@@ -336,7 +282,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
         trial.changed_since(draft),
         view.settings,
         is_denied=lambda: _is_denied(candidate, vector, draft, rules),
-        are_known=lambda named: _are_known(named, rules),
+        are_known=lambda named: are_known(named, said, view),
     )
     why = tuple(dict.fromkeys((*held, *doubted)))
     if not why and (status == "skipped" or new.source.source_class == "user"):
@@ -352,19 +298,6 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     else:
         return trial
     return draft
-
-
-def _are_known(named: Collection[str], rules: _Rules) -> bool:
-    """Whether the user has named all of these addresses. Where many are left to look up, no."""
-    now = (addresses(each.content) for each in rules.said.messages if each.role == "user")
-    left = set(named).difference(*now)
-    return len(left) <= _MOST_ADDRESSES and all(_is_in_records(each, rules) for each in left)
-
-
-def _is_in_records(address: str, rules: _Rules) -> bool:
-    query = Query(address, Filter(rules.said.scope.user_id), terms(address), now=rules.view.now)
-    found = (hit.record for hit in rules.view.search(query, limit=_NAMED_IN))
-    return any(each.source.source_class == "user" and address in addresses(each.content) for each in found)
 
 
 def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _Rules) -> bool:

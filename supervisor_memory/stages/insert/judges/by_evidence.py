@@ -14,6 +14,7 @@ from supervisor_memory.compare.evidence import (
     exchanges_two,
     is_settled,
     nearness,
+    of_other_things,
     shares_words,
     why_instead,
 )
@@ -172,6 +173,8 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
             return Add(old, apart=slot)  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = new.value is not None and new.value == old.metadata.get("value")
+    if (why := of_other_things(pair)) and why != "topic":  # which the subject names better
+        return Add(old, apart=why)
     why = apart(pair)
     if why in _ANOTHERS and (why == "person" or new.value is None):
         return Add(old, apart=why)  # "includes" and "excludes" are the two values of one thing

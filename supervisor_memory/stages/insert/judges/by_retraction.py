@@ -1,7 +1,7 @@
 """The judge of retractions ("Forget that …"): finds the record to retract among all kinds."""
 
 from supervisor_memory.compare.evidence import nearness
-from supervisor_memory.compare.retraction import exchanges, fit, is_topic, still_said
+from supervisor_memory.compare.retraction import exchanges, fit, is_topic, names_another, still_said
 from supervisor_memory.model.decisions import Decision, Merge, Retract, Rivals, Skip
 from supervisor_memory.model.records import KINDS, Candidate, Record
 from supervisor_memory.ports import ReadStore
@@ -39,14 +39,14 @@ def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[
         if is_value or not exchanges(candidate.content, known.record.content):
             rated.append((_BY_ITS_VALUE if is_value else _PERHAPS, known.record))
     if not any(each[0] for each in rated) and is_topic(candidate.content):
-        rated += _by_meaning(rivals, view)
+        rated += _by_meaning(candidate.content, rivals, view)
     seen = [each for each in rated if each[0] and each[1].is_visible(view.now)]
     return max(seen, key=lambda each: each[0]) if seen else None
 
 
-def _by_meaning(rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
+def _by_meaning(named: str, rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
     """The record near to a topic named in other words, if no other is as near: "the reading problem" for
-    "I'm dyslexic"."""
+    "I'm dyslexic". Not one that gives another value: the code 9020, where 4411 is named."""
     scale = view.embedder.calibration if view.embedder is not None else None
     if scale is None:
         return []
@@ -57,4 +57,6 @@ def _by_meaning(rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
     ]
     (first, record), second = max(near, key=lambda each: each[0], default=(0.0, None)), 0.0
     second = max((some for some, other in near if other is not record), default=0.0)
-    return [(_BY_MEANING, record)] if record is not None and first >= max(_NEAR, second + _AHEAD) else []
+    if record is None or first < max(_NEAR, second + _AHEAD) or names_another(named, record.content):
+        return []
+    return [(_BY_MEANING, record)]
