@@ -2,6 +2,7 @@
 
 import difflib
 import re
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,7 @@ _WORD: Final = re.compile(rf"[{_HAN}]|[^\W{_HAN}]+")
 _LONGEST: Final = 600
 """Characters; a longer text is like no other."""
 _FEWEST: Final = 3
+_TIMES: Final = 2
 _MOST_GAPS: Final = 4
 """More places that differ read worse than the whole texts."""
 
@@ -62,7 +64,8 @@ class Alike:
 def alike(texts: Sequence[str]) -> list[Alike]:
     """Group texts that share at least half of their words, in order; three at least make a group.
 
-    A text that is like no other is a group of its own, with nothing in common.
+    A text that is like no other is a group of its own, with nothing in common. So is one that adds more than
+    twice the words that the others add: what is slipped in is read as a whole.
     """
     tokens = [tokens_of(text) for text in texts]
     groups: list[_Group] = []
@@ -71,8 +74,12 @@ def alike(texts: Sequence[str]) -> list[Alike]:
             groups.append(_Group([at], each, _words(each).total()))
     found = []
     for group in groups:
+        every = set(group.at)
+        group.at = _usual(group, tokens)
         shared = _parted(group, tokens) if len(group.at) >= _FEWEST else None
-        found += [shared] if shared else [Alike((at,), ("", ""), ((texts[at],),)) for at in group.at]
+        found += [shared] if shared else []
+        alone = every - set(shared.at if shared else ())
+        found += [Alike((at,), ("", ""), ((texts[at],),)) for at in alone]
     return sorted(found, key=lambda each: each.at)
 
 
@@ -140,6 +147,14 @@ def _words(tokens: Sequence[str]) -> Counter[str]:
 def _common(first: list[str], second: list[str]) -> list[str]:
     matcher = difflib.SequenceMatcher(None, first, second, autojunk=False)
     return [token for at, _, size in matcher.get_matching_blocks() for token in first[at : at + size]]
+
+
+def _usual(group: _Group, tokens: Sequence[Sequence[str]]) -> list[int]:
+    """Those of a group that add at most twice the words that the middle one adds."""
+    shared = _words(group.shared).total()
+    added = {at: _words(tokens[at]).total() - shared for at in group.at}
+    most = _TIMES * max(statistics.median_low(added.values()), 1)
+    return [at for at, n in added.items() if n <= most]
 
 
 def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:

@@ -36,14 +36,14 @@ def test_what_many_say_is_told_once_and_an_address_is_one_word() -> None:
         "The user prefers reports for plan 9 sent to eve@example.net.",
     ]
     plans, *others = alike(texts)
+    assert plans.at == (0, 1, 2)
     assert plans.fixed == ("The user prefers ", "for plan ", ".")
     assert plans.own == (
         ("maps ", "0"),
         ("bar charts ", "1"),
         ("lists ", "2"),
-        ("reports ", "9 sent to eve@example.net"),
     )
-    assert [texts[at] for other in others for at in other.at] == [texts[3]]
+    assert [texts[at] for other in others for at in other.at] == texts[3:]  # what adds more is read whole
     assert plans.own_of("The user prefers ranks for plan 7.") == ("ranks ", "7")
     assert plans.own_of("The user likes ranks.") is None
 
