@@ -229,8 +229,16 @@ class Database:
         Raises:
             BackendUnavailable: the file is not there any more.
         """
+        return self._looking(begins=True)
+
+    def asking(self) -> contextlib.AbstractContextManager[Opened]:
+        """As `reading`, for one statement that is read to its end: it sees one state by itself."""
+        return self._looking(begins=False)
+
+    def _looking(self, *, begins: bool) -> contextlib.AbstractContextManager[Opened]:
         self._notice_fork()
-        return self._reading_as_writer() if self.path is None or self.is_writing else _Snapshot(self)
+        is_writers = self.path is None or self.is_writing
+        return self._reading_as_writer() if is_writers else _Snapshot(self, begins=begins)
 
     @contextlib.contextmanager
     def _reading_as_writer(self) -> Iterator[Opened]:
@@ -589,18 +597,20 @@ class Database:
 
 
 class _Snapshot:
-    """A reader's connection inside a transaction. No generator, which would slow down short searches."""
+    """A reader's connection, inside a transaction if one begins. No generator, which would slow down short
+    searches."""
 
-    __slots__ = ("_connection", "_database")
+    __slots__ = ("_begins", "_connection", "_database")
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    def __init__(self, database: Database, *, begins: bool) -> None:
+        self._database, self._begins = database, begins
 
     def __enter__(self) -> Opened:
         try:
             self._connection = self._database.take_reader()
             try:
-                self._connection.execute("BEGIN")
+                if self._begins:
+                    self._connection.execute("BEGIN")
             except BaseException:
                 self._database.give_back(self._connection)
                 raise

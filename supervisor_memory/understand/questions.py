@@ -33,6 +33,7 @@ def _asking(text: str) -> Iterator[str]:
     return (each for each in sentences(text) if each.rstrip("\"'”’」』)） ").endswith(("?", "？")))
 
 
+@lru_cache(maxsize=16)  # the search asks, and the ranking after it
 def dates_asked_for(text: str, now: float) -> tuple[DateRange, ...]:
     """The times that a question names, as `named_dates`, but for the present in what is said before it asks.
 

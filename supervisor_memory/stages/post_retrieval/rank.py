@@ -55,13 +55,7 @@ def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
 
 def recency(record: Record, now: float, settings: Settings) -> float:
     """How fresh a record is, by its kind's λ; 1 for one with `metadata["pinned"]` true, however old."""
-    return _recency(record, now, settings.decay_of(record.kind), settings.decay_floor)
-
-
-def _recency(record: Record, now: float, rate: float, floor: float) -> float:
-    if record.metadata.get("pinned") is True:
-        return 1.0
-    return decay((now - record.updated_at) / SECONDS_A_DAY, rate=rate, floor=floor)
+    return parts_at(now, settings)(record, 0)["decay"]
 
 
 def importance(record: Record) -> float:
@@ -84,8 +78,12 @@ def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str
     weighs_importance, weighs_reads = settings.weight_importance, settings.weight_reads
 
     def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
-        fresh = _recency(record, now, rates.get(record.kind, usual), floor)
-        parts = {"decay": fresh, "source": boosts.get(record.source.source_class, 0.0)}
+        days, rate = (now - record.updated_at) / SECONDS_A_DAY, rates.get(record.kind, usual)
+        is_pinned = record.metadata.get("pinned") is True
+        parts = {
+            "decay": 1.0 if is_pinned else decay(days, rate=rate, floor=floor),
+            "source": boosts.get(record.source.source_class, 0.0),
+        }
         if weighs_importance:
             parts["importance"] = importance(record)
         if weighs_reads:

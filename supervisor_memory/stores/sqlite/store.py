@@ -309,20 +309,21 @@ class SqliteBackend(Verbs):
             return known.namespaces.look(connection, spaces, look) if spaces else [(0, ())] * len(names)
 
     def get(self, ids: Ids) -> Sequence[Record]:
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             found = {record.id: record for record in _by_id(connection, ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+        if limit > _LONGEST_KEPT or not _changes_seldom(where):
+            with self._database.asking() as connection:
+                return _listed(connection, where, limit, offset)
         with self._database.reading() as connection:
-            look = partial(_listed, connection, where, limit, offset)
-            if limit > _LONGEST_KEPT or not _changes_seldom(where):
-                return look()
             known, spaces = self._seen(connection, where)
+            look = partial(_listed, connection, where, limit, offset)
             return known.lists.of((where, limit, offset), spaces, now=0.0, find=look)
 
     def count(self, where: Filter) -> int:
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
             return _count(connection, where)
 
     def sizes(self) -> Mapping[Namespace, int]:
@@ -558,5 +559,5 @@ def _by_id(connection: apsw.Connection, ids: Ids) -> Iterator[Record]:
 
 
 def _records(connection: apsw.Connection, sql: str, bindings: Sequence[str | float]) -> Iterator[Record]:
-    rows: Iterable[Any] = connection.execute(sql, bindings)
+    rows: Sequence[Any] = connection.execute(sql, bindings).fetchall()
     return (record_of(data) for (data,) in rows)
