@@ -1,49 +1,43 @@
-"""Can a note tell that nothing answers? What bounds on the best hit take of notes, and of answers.
+"""Can a note tell that nothing answers? What the bound of `doubt.keep_few` takes of notes, and of answers.
 
 Run: python benchmarks/nothing.py
 
 Two memories a language: the facts of `benchmarks/relations` and those of `benchmarks/quality`. Each is asked
-its own questions and the other's, which it cannot answer. Where the best candidate of a note stays under a
-bound the note is cut to its two best records, beside standing preferences. Three measures of it are bounded:
+its own questions; the other's, which it cannot answer; and its own once more with all records gone that
+answer, so that only their like is left. Where the best records of a note together have less evidence than
+the bound, two are told beside standing preferences.
 
-- evidence: its calibrated cosine or its share of the question's rare words, whichever is more, and half of
-  the other (what the gate of empty notes reads);
-- lead: the same, with the cosine counted from the median of the candidates;
-- lead of all: with the cosine counted from the median of all records.
-
-Columns, for every other question and then for those between: answerable questions with all evidence among
-the records of the note; records of a note where nothing answers, all, and those about the memory's own world.
+Columns, for every other question of a kind and then for those between: answerable questions with all
+evidence in the note; then records of a note, and how many notes have two or fewer, of questions that nothing
+answers: those about the memory's own world, the other memory's, and those whose answers are gone.
 """
 
 import json
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 from relations import HERE, USER, Question, facts, opened, questions, told
 
-from supervisor_memory import DEFAULT, Scope
-from supervisor_memory.embedding.open import E5, MINILM, open_embedder
-from supervisor_memory.embedding.protocol import Embedder
-from supervisor_memory.stages.post_retrieval.rank import evidence
+from supervisor_memory import DEFAULT, Scope, SupervisorMemory
+from supervisor_memory.stages.post_retrieval import doubt
 
-BOUNDS = (0.0, 0.4, 0.45, 0.5, 0.55, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9, 1.0)
-CUT_TO = 2
-FOREIGN = -1
-"""The hops of a question that is about the other memory's world."""
+BOUNDS: Final = (0.0, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.1)
+KINDS: Final = ("own", "another's", "gone")
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A question's measures, and of its note how many records, and whether all, or two, hold all evidence."""
+    """A question of a kind, "" where it can be answered, with its memory and steps; of its note, by bound,
+    how many records, and whether they have all evidence."""
 
-    hops: int
-    is_answerable: bool
-    measures: Mapping[str, float]
-    records: int
-    held: bool
-    held_by_two: bool
+    kind: str
+    group: tuple[str, int]
+    records: Sequence[int]
+    held: Sequence[bool]
 
 
 def world(path: Path) -> tuple[Sequence[str], Sequence[Question]]:
@@ -59,77 +53,65 @@ def world(path: Path) -> tuple[Sequence[str], Sequence[Question]]:
     return [*texts.values()], some
 
 
-def asked(path: Path, texts: Sequence[str], some: Sequence[Question], embedder: Embedder) -> Iterator[Asked]:
-    """Put questions to a memory of these texts."""
-    vectors = embedder.embed_documents(texts)
-    steep = embedder.calibration.same - embedder.calibration.unrelated
-    with opened(path, DEFAULT, texts) as memory:
-        for question in some:
-            note = memory.preview(question.text, Scope(USER))
-            found = [each.hit for each in note.hits.considered]
-            cosines = [hit.parts["cosine"] for hit in found if "cosine" in hit.parts]
-            shared = max(hit.parts.get("share", 0.0) for hit in found)
-            every = vectors @ embedder.embed_query(question.text)
-
-            def lead(others: Sequence[float], best: float = max(cosines), shared: float = shared) -> float:
-                ahead = (best - statistics.median(others)) / steep
-                return max(ahead, shared) + min(ahead, shared) / 2
-
-            standing = [hit for hit in note.hits if "standing" in hit.parts]
-            records = sorted((hit for hit in note.hits if hit not in standing), key=lambda hit: -hit.score)
-            told_by = [told(hit.record.content) for hit in (*standing, *records)]
-            yield Asked(
-                question.hops,
-                bool(question.evidence),
-                {
-                    "evidence": max(map(evidence, found)),
-                    "lead": lead(cosines),
-                    "lead of all": lead([float(each) for each in every]),
-                },
-                len(records),
-                all(any(each in text for text in told_by) for each in question.evidence),
-                all(
-                    any(each in text for text in told_by[: len(standing) + CUT_TO])
-                    for each in question.evidence
-                ),
-            )
+def asked(memory: SupervisorMemory, world: str, question: Question, kind: str) -> Asked:
+    """Put a question, once for each bound."""
+    records, held = list[int](), list[bool]()
+    for bound in BOUNDS:
+        doubt.KNOWN = bound
+        hits = memory.preview(question.text, Scope(USER)).hits
+        texts = [told(hit.record.content) for hit in hits]
+        records.append(sum("standing" not in hit.parts for hit in hits))
+        held.append(all(any(each in text for text in texts) for each in question.evidence))
+    return Asked(kind, (world, question.hops), records, held)
 
 
-def figures(some: Sequence[Asked], measure: str, bound: float) -> str:
+def without(memory: SupervisorMemory, world: str, question: Question) -> Asked:
+    """Put a question while all records are gone that answer it."""
+    every = memory.get_all(user_id=USER, limit=1_000)
+    gone = [each for each in every if any(fact in told(each.content) for fact in question.evidence)]
+    for record in gone:
+        memory.delete(record.id, user_id=USER)
+    found = asked(memory, world, question, "gone")
+    for record in gone:
+        memory.write(record.content, user_id=USER, created_at=record.created_at)
+    return found
+
+
+def all_asked(paths: Sequence[Path]) -> Iterator[Asked]:
+    worlds = [world(path) for path in paths]
+    for path, (texts, own), (_, others) in zip(paths, worlds, reversed(worlds), strict=True):
+        name = path.parent.name
+        with opened(path, DEFAULT, texts) as memory:
+            yield from (asked(memory, name, each, "" if each.evidence else "own") for each in own)
+            yield from (asked(memory, name, Question(each.text, 0, ()), "another's") for each in others)
+            yield from (without(memory, name, each) for each in own if each.evidence)
+
+
+def halves(some: Sequence[Asked]) -> Sequence[Sequence[Asked]]:
+    """Every other question of each kind, memory and number of steps; and those between."""
+    groups = defaultdict[tuple[str, tuple[str, int]], list[Asked]](list)
+    for each in some:
+        groups[each.kind, each.group].append(each)
+    return [[each for group in groups.values() for each in group[half::2]] for half in (0, 1)]
+
+
+def figures(some: Sequence[Asked], at: int) -> str:
     """The columns of one half with one bound."""
-    held = [
-        each.held_by_two if each.measures[measure] < bound else each.held
-        for each in some
-        if each.is_answerable
-    ]
-    left = [
-        (each.hops, min(CUT_TO, each.records) if each.measures[measure] < bound else each.records)
-        for each in some
-        if not each.is_answerable
-    ]
-    own = [records for hops, records in left if hops != FOREIGN]
-    return (
-        f"{statistics.mean(held):.3f} {statistics.mean(n for _, n in left):5.2f} {statistics.mean(own):5.2f}"
-    )
+    columns = [f"{statistics.mean(each.held[at] for each in some if not each.kind):.3f}"]
+    for kind in KINDS:
+        left = [each.records[at] for each in some if each.kind == kind]
+        few = statistics.mean(each <= doubt.FEW for each in left)
+        columns.append(f"{statistics.mean(left):5.2f} {few:4.2f}")
+    return "  ".join(columns)
 
 
 def main() -> None:
-    for language, model in (("en", MINILM), ("zh", E5)):
-        embedder = open_embedder(model, dimension=None)
-        if embedder is None:
-            raise RuntimeError(f"{model} is no embedder")
+    for language in ("en", "zh"):
         paths = (HERE / "relations" / f"{language}.json", HERE / "quality" / f"facts_{language}.json")
-        worlds = [world(path) for path in paths]
-        answers: list[Asked] = []
-        for path, (texts, own), (_, others) in zip(paths, worlds, reversed(worlds), strict=True):
-            foreign = [Question(each.text, FOREIGN, ()) for each in others]
-            answers += asked(path, texts, [*own, *foreign], embedder)
-        answers.sort(key=lambda each: (each.is_answerable, each.hops == FOREIGN))  # so that halves are alike
-        for measure in ("evidence", "lead", "lead of all"):
-            print(f"{language}, {measure}")
-            for bound in BOUNDS:
-                halves = (figures(answers[half::2], measure, bound) for half in (0, 1))
-                print(f"  {bound:4.2f}  " + "   ".join(halves))
+        answers = halves([*all_asked(paths)])
+        print(f"{language}: {sum(map(len, answers))} questions")
+        for at, bound in enumerate(BOUNDS):
+            print(f"  {bound:4.2f}  " + "   ".join(figures(half, at) for half in answers))
 
 
 if __name__ == "__main__":

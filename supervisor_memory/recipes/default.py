@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
+from supervisor_memory.stages.post_retrieval.doubt import keep_few
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
@@ -28,7 +29,7 @@ DEFAULT = Recipe(
     name="default",
     pre_retrieval=(route_turn, write_query),
     retrieval=(search_store, add_shared, add_standing, add_guidelines),
-    post_retrieval=(rank, drop_already_said, gate, add_joined, add_said, format_note),
+    post_retrieval=(rank, drop_already_said, gate, add_joined, add_said, keep_few, format_note),
     pre_insert=(gather, keep_messages),
     insert=(place,),
     sharpen=(sharpen,),
@@ -37,6 +38,6 @@ DEFAULT = Recipe(
 PLAIN = replace(
     DEFAULT,
     name="plain",
-    post_retrieval=tuple(step for step in DEFAULT.post_retrieval if step is not add_joined),
+    post_retrieval=tuple(step for step in DEFAULT.post_retrieval if step not in (add_joined, keep_few)),
 )
-"""What published recipes change: the default without the neighbours of its hits, which are its own idea."""
+"""What published recipes change: the default without neighbours and without doubt, its own ideas."""

@@ -27,6 +27,7 @@ from supervisor_memory.recipes.operators.tiers import Tier, keep_in, tiered
 from supervisor_memory.recipes.operators.topics import draw_portrait, gather_topics
 from supervisor_memory.recipes.scm import ask_whether_needed, in_order_of_time, summarise_long, three_ways
 from supervisor_memory.stages.insert.place import place
+from supervisor_memory.stages.post_retrieval.doubt import keep_few
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
@@ -251,6 +252,7 @@ OPERATORS: Final[Mapping[str, Registered]] = MappingProxyType(
         "gate": Registered("post_retrieval", gate, after=_RANKED),
         "add_joined": Registered("post_retrieval", add_joined, after=("gate",)),
         "add_said": Registered("post_retrieval", add_said, after=("gate",)),
+        "keep_few": Registered("post_retrieval", keep_few, after=("gate",)),
         "in_order_of_time": Registered("post_retrieval", in_order_of_time),
         "format_note": Registered("post_retrieval", format_note),
         "gather": Registered("pre_insert", gather),

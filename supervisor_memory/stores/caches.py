@@ -10,7 +10,7 @@ stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.sa
 stages.post_retrieval.unsaid stages.pre_insert.gather model.records compare.changes compare.reading
 understand.dates understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements
-understand.learned understand.subject language.terms language.tokens upkeep.write
+understand.learned understand.names understand.subject language.terms language.tokens upkeep.write
 """
 MODULES_THAT_KEEP_TEXTS: Final = tuple(f"supervisor_memory.{name}" for name in _MODULES.split())
 """Modules with functions that cache results for the latest texts and names."""

@@ -88,12 +88,17 @@ def entities(text: str) -> tuple[Entity, ...]:
 
 
 def _entities(text: str) -> tuple[Entity, ...]:
-    plain = unicodedata.normalize("NFKC", text[:MOST_READ]).replace("’", "'")
     found: dict[str, Entity] = {}
-    for entity in islice(_found(plain), 4 * MOST):
-        if 1 < len(entity.name) <= LONGEST:
-            found.setdefault(entity.key, entity)
+    for name, kind in _names(text):
+        entity = Entity(name, kind or _kind_of_name(name))
+        found.setdefault(entity.key, entity)
     return tuple(found.values())[:MOST]
+
+
+def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
+    """The names in a text, some twice, with the kind that their form tells, but for capitalised ones."""
+    found = islice(_found(text[:MOST_READ]), 4 * MOST)
+    return (each for each in found if 1 < len(each[0]) <= LONGEST)
 
 
 def named_terms(text: str) -> frozenset[str]:
@@ -103,7 +108,8 @@ def named_terms(text: str) -> frozenset[str]:
 
 
 def _named_terms(text: str) -> frozenset[str]:
-    return frozenset(term for entity in entities(text) for term in _whole(terms(entity.name)))
+    names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
+    return frozenset(term for name in names for term in _whole(terms(name)))
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:
@@ -116,21 +122,24 @@ _LONGEST_KNOWN = 2_000
 _known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_024)(_named_terms)
 
 
-def _found(text: str) -> Iterator[Entity]:
-    if query_of(text) is not None:
-        tables = tables_by_words(text)
-        yield from (Entity(name, "table") for name in sorted(tables.written | tables.read))
+def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
+    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    if query_of(plain) is not None:
+        tables = tables_by_words(plain)
+        yield from ((name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
-        yield Entity(name, _kind_of_identifier(name))
-    for match in _NAME.finditer(text):
+        yield name, _kind_of_identifier(name)
+    capitalised = [*_NAME.finditer(plain)]
+    is_dated = bool(capitalised and signs_in(plain))
+    for match in capitalised:
         name = _without_stop_words(match[0])
-        if signs_in(name) and _is_time(name, text):
+        if is_dated and signs_in(name) and _is_time(name, plain):
             continue  # June and Friday join what has nothing else in common
-        is_first = name == match[0] and _BEGINS.search(text, max(0, match.start() - 4), match.start())
-        if name and not (is_first and " " not in name):
-            yield Entity(name, _kind_of_name(name))
-    for kind, pattern in _ENDINGS if has_cjk(text) else ():
-        yield from (Entity(match[0], kind) for match in pattern.finditer(text))
+        is_first = " " not in name and name == match[0]
+        if name and not (is_first and _BEGINS.search(plain, max(0, match.start() - 4), match.start())):
+            yield name, None
+    for kind, pattern in _ENDINGS if has_cjk(plain) else ():
+        yield from ((match[0], kind) for match in pattern.finditer(plain))
 
 
 def _is_time(name: str, text: str) -> bool:

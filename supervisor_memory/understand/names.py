@@ -3,7 +3,7 @@
 import re
 import unicodedata
 from collections.abc import Collection, Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from itertools import chain
 
 from supervisor_memory.language.lexicon import lexicon
@@ -163,11 +163,19 @@ def identifiers(text: str) -> frozenset[str]:
     (AIR-12), versions (v2.1), hashes, and quotations and titles: "on-time rate", 「准点率」, 《…》. Dates,
     plain numbers and quarters do not count. The first 64,000 characters are read.
     """
+    return _known(text) if len(text) <= _LONGEST_KNOWN else _identifiers(text)
+
+
+def _identifiers(text: str) -> frozenset[str]:
     text = _plain(text)
     quoted = (next(filter(None, match.groups())) for match in _QUOTED.finditer(text))
     found = {" ".join(each.split()).casefold().strip(" .,;:!?，。；：！？") for each in quoted}
     found.update(match[0].rstrip(".,").casefold() for match in _CODE.finditer(text) if _is_identifier(match))
     return frozenset(each for each in found if len(each) > 1 and each not in STOP_WORDS)
+
+
+_LONGEST_KNOWN = 2_000
+_known = lru_cache(maxsize=2_048)(_identifiers)  # the same records are found for many questions
 
 
 def _is_identifier(match: re.Match[str]) -> bool:

@@ -1,4 +1,4 @@
-"""The parts of a text that asks several things, and whether a question is about what an assistant said."""
+"""The parts of a text that asks several things, and whether a question is about several or about a reply."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -50,6 +50,12 @@ def dates_asked_for(text: str, now: float) -> tuple[DateRange, ...]:
 def asks_for_a_reply(text: str) -> bool:
     """Whether a question is about what the assistant has said, such as "what did you recommend?"."""
     return _SENTENCES["asks_for_a_reply"].search(text[:_LONGEST]) is not None
+
+
+@lru_cache(maxsize=64)
+def asks_for_several(text: str) -> bool:
+    """Whether a question asks for more than one thing, such as "which foods must be avoided?"."""
+    return _SENTENCES["asks_for_several"].search(text[:_LONGEST]) is not None
 
 
 Wish: TypeAlias = Literal["greeting", "go-on", "decided", "named"]

@@ -109,9 +109,6 @@ _IDENTIFIED = 0.3  # what a record adds to its match that holds all identifiers 
 _SAYS_WHEN = 0.25  # what it adds where the question is when, and the record names a time
 
 
-_identifiers = lru_cache(maxsize=2_048)(identifiers)
-
-
 def coverage(asked: Collection[str], record: Record) -> float:
     """Share of the question's terms that the record holds, in its text, `use_when` or tags, in [0, 1]."""
     if not asked:
@@ -230,8 +227,8 @@ def _matches(hits: Sequence[Hit], query: Query) -> Sequence[float]:
     """The match of each hit: the store's, or one made of meaning and words for stores without."""
     lacks_it = any("match" not in hit.parts and hit.parts.keys() & {"cosine", "bm25"} for hit in hits)
     matches = _by_parts(hits, query) if lacks_it else [hit.parts.get("match", 0.0) for hit in hits]
-    if named := _identifiers(query.text):
-        found = (identifier_match(named, _identifiers(hit.record.content)) for hit in hits)
+    if named := identifiers(query.text):
+        found = (identifier_match(named, identifiers(hit.record.content)) for hit in hits)
         matches = [match + _IDENTIFIED * share for match, share in zip(matches, found, strict=True)]
     if asks_when(query.text):
         says = (mentions_time(hit.record.content) for hit in hits)
@@ -291,8 +288,12 @@ ANSWERS = 0.6
 def evidence(hit: Hit) -> float:
     """How much of a question is in a hit: its likeness in meaning, or its share of the rare words, whichever
     is more, and half of the other."""
-    one, other = hit.parts.get("sim", 0.0), hit.parts.get("share", 0.0)
-    return max(one, other) + min(one, other) / 2
+    return together(hit.parts.get("sim", 0.0), hit.parts.get("share", 0.0))
+
+
+def together(alike: float, shared: float) -> float:
+    """The evidence of a likeness in meaning and a share of words."""
+    return max(alike, shared) + min(alike, shared) / 2
 
 
 def answers(hits: Iterable[Hit]) -> bool:

@@ -1,0 +1,83 @@
+"""A note of which no record surely answers tells two records; others are told as they were found."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+
+from supervisor_memory.flow import Recalling, Turn
+from supervisor_memory.language.terms import terms
+from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Scope
+from supervisor_memory.stages.post_retrieval.doubt import FEW, keep_few
+from supervisor_memory.testing.ports import ports, record
+
+QUESTION = "Who translated the handbook into Finnish?"
+
+
+def found(text: str, score: float, **parts: float) -> Hit:
+    return Hit(record(text), score, {"match": score, "relevance": score, **parts})
+
+
+RESEMBLE = [
+    found("The handbook is printed in May", 0.7, sim=0.7),
+    found("Anna translated a poem", 0.6, sim=0.6),
+    found("Bo speaks Danish", 0.5, sim=0.5),
+    found("The canteen has a menu", 0.4, sim=0.4),
+]
+
+
+def told(hits: Sequence[Hit], question: str = QUESTION, **turn: object) -> Sequence[Hit]:
+    query = Query(question, Filter("alice"), terms(question))
+    plan = Recalling(Turn(question, Scope("alice"), **turn), query=query, hits=Hits(tuple(hits)))  # type: ignore[arg-type]
+    return keep_few(plan, ports().read_store()).hits.items
+
+
+def test_where_records_only_resemble_the_question_the_best_two_are_told() -> None:
+    unlike = [replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE)]
+    assert told(unlike) == tuple(unlike[:FEW])
+
+
+def test_the_second_is_what_the_best_leads_to_where_that_is_no_less_relevant() -> None:
+    best, *others = (replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE))
+    way = replace(found("it leads here", 0.3), path=(Joint(best.record.id, "x"),), found="joined")
+    near = replace(way, parts={"relevance": 0.65})
+    assert told([best, *others, near]) == (best, near)
+    far = replace(way, parts={"relevance": 0.45})
+    assert told([best, *others, far]) == (best, others[0])
+
+
+@pytest.mark.parametrize(
+    "why",
+    [
+        "one record is alike enough",
+        "three records have its words between them",
+        "a message is quoted",
+        "there are no vectors",
+    ],
+)
+def test_all_that_was_found_is_told_where(why: str) -> None:
+    hits = [replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE)]
+    parts: Mapping[str, Mapping[str, float]] = {"one record is alike enough": {"sim": 0.95}}
+    hits[0] = replace(hits[0], parts={**hits[0].parts, **parts.get(why, {})})
+    if why == "three records have its words between them":
+        hits = RESEMBLE
+    if why == "a message is quoted":
+        hits.append(replace(found("said", 0.3), excerpt="Ilse has translated it"))
+    if why == "there are no vectors":
+        hits = [replace(hit, parts={"match": hit.score, "relevance": hit.score}) for hit in hits]
+    assert told(hits) == tuple(hits)
+
+
+def test_a_question_for_several_things_a_search_and_a_note_without_threshold_are_left_alone() -> None:
+    hits = tuple(replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE))
+    assert told(hits, "Which foods must be avoided?") == hits
+    assert told(hits, "家里人有哪些忌口") == hits
+    assert told(hits, purpose="hits") == hits
+    assert told(hits, threshold=0.0) == hits
+
+
+def test_what_stands_and_what_an_operator_added_is_beside_the_two() -> None:
+    hits = [replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE)]
+    standing = found("use tables", 0.2, standing=1.0)
+    guideline = replace(found("call it once", 0.1), found="guideline")
+    assert told([standing, *hits, guideline]) == (standing, *hits[:FEW], guideline)
