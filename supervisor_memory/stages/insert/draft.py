@@ -222,6 +222,7 @@ class RivalsThere(Rivals):
     ) -> None:
         self._candidate, self._vector = candidate, vector
         self._said, self._draft, self._view = said, draft, view
+        self._of_kinds: dict[Kind, RivalsThere] = {}
 
     @looked_up
     def new(self) -> Record:
@@ -229,8 +230,11 @@ class RivalsThere(Rivals):
         return record_of(self._candidate, self._vector, self._said, self._view)
 
     def of_kind(self, kind: Kind) -> Rivals:
-        asked = replace(self._candidate, kind=kind)
-        return RivalsThere(asked, self._vector, said=self._said, draft=self._draft, view=self._view)
+        if kind not in self._of_kinds:
+            asked = replace(self._candidate, kind=kind)
+            rivals = RivalsThere(asked, self._vector, said=self._said, draft=self._draft, view=self._view)
+            self._of_kinds[kind] = rivals
+        return self._of_kinds[kind]
 
     @looked_up
     def same_words(self) -> Record | None:

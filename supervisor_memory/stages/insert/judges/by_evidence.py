@@ -95,8 +95,12 @@ def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -
     It changes or repeats a record, is near to one and has a word in common with it, or tells a change and is
     not far from one.
     """
-    if isinstance(by_evidence(candidate, rivals, view), Merge | Replace):
-        return True
+    return _is_near_known(candidate, rivals, view) or isinstance(
+        by_evidence(candidate, rivals, view), Merge | Replace
+    )
+
+
+def _is_near_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> bool:
     if candidate.confidence < UNLIKELY:
         return False
     scale = view.embedder.calibration if view.embedder is not None else None
