@@ -14,9 +14,10 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import HAN
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
-from supervisor_memory.understand.learned import Learned, weigh, weights
+from supervisor_memory.understand.learned import Learned, is_ordinary, weigh, weights
 
 Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]
 
@@ -90,17 +91,18 @@ def _sorted_out(found: Definition, match: re.Match[str]) -> Definition:
 
 
 _PASTED = lexicon("pasted")
-_CLOSED = (".", "。", "!", "！")
-
-
 _LEAST_SPEAKERS = 2
+_ENDS = ".!?。！？\n"
 
 
 def without_pasted(text: str) -> str:
     """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
     text = _PASTED["block"].sub(lambda block: _PASTED["blanked"].sub(" ", block[0]), text)
-    if handed := _PASTED["handed_over"].search(text):
-        text = text[: handed.start("text")] + _PASTED["blanked"].sub(" ", handed["text"])
+    for opened in _PASTED["opens"].finditer(text):
+        begun = max(text.rfind(mark, 0, opened.start()) for mark in _ENDS) + 1
+        if not _PASTED["announces"].search(text, begun, opened.end()):
+            text = text[: opened.end()] + _PASTED["blanked"].sub(" ", text[opened.end() :])
+            break
     if "\n" not in text:
         return " " * len(text) if _is_theirs(text) else text
     lines = text.split("\n")
@@ -115,23 +117,21 @@ def _theirs(lines: Sequence[str]) -> Iterator[int]:
     for number, line in enumerate(lines):
         if _is_theirs(line):
             yield number
-    starts = [each for each in (_handed_over(lines), _mail(lines), _chat(lines)) if each is not None]
+    starts = [each for each in (_mail(lines), _chat(lines)) if each is not None]
     yield from range(min(starts, default=len(lines)), len(lines))
 
 
 def _is_theirs(line: str) -> bool:
-    return bool(_PASTED["quoted_line"].match(line) or _PASTED["log_line"].match(line))
+    return bool(_PASTED["quoted_line"].match(line) or _PASTED["log_line"].match(line)) or _is_somebodys(line)
 
 
-def _handed_over(lines: Sequence[str]) -> int | None:
-    """The first line after a line that hands over a text; None if no line does."""
-    for number, line in enumerate(lines[:-1]):
-        last = _PASTED["sentence_end"].split(line)[-1]
-        is_open = not line.endswith(_CLOSED) or not lines[number + 1].strip()
-        hands_over = _PASTED["task"].search(last) or (is_open and _PASTED["hands_over"].search(last))
-        if hands_over and not _PASTED["announces"].search(last):
-            return number + 1
-    return None
+def _is_somebodys(line: str) -> bool:
+    """Whether somebody, by a name that is no other word, speaks of himself in a line."""
+    who = _speaker(line)
+    if who is None or not _PASTED["of_oneself"].search(line):
+        return False
+    is_name = _PASTED["somebody"].fullmatch(who) and not any(map(is_ordinary, who.casefold().split()))
+    return bool(is_name) or line.lstrip().startswith("[")
 
 
 def _mail(lines: Sequence[str]) -> int | None:
@@ -149,17 +149,18 @@ def _mail(lines: Sequence[str]) -> int | None:
 
 def _chat(lines: Sequence[str]) -> int | None:
     """The first line of a conversation of two or more speakers; None for others, such as a list of fields."""
-    spoken = [
-        (number, match["who"].casefold())
-        for number, line in enumerate(lines)
-        if (match := _PASTED["speaker"].match(line))
-        and not _PASTED["no_speaker"].fullmatch(match["who"].strip())
-        and _PASTED["utterance"].search(line[match.end() :])
-    ]
+    spoken = [(number, who.casefold()) for number, line in enumerate(lines) if (who := _speaker(line))]
     if len({who for _, who in spoken}) < _LEAST_SPEAKERS:
         return None
     start = spoken[0][0]
     return None if any(map(_PASTED["announces"].search, lines[:start])) else start
+
+
+def _speaker(line: str) -> str | None:
+    """Who speaks in a line, if somebody does."""
+    match = _PASTED["speaker"].match(line)
+    who = match["who"].strip() if match and _PASTED["utterance"].search(line[match.end() :]) else ""
+    return who if who and not _PASTED["no_speaker"].fullmatch(who) else None
 
 
 Does: TypeAlias = Literal["states", "asks", "nothing"]
@@ -244,10 +245,24 @@ def _read(text: str) -> Statements:
         for start, sentence in islice(placed_sentences(_unwrapped(own)), MAX_SENTENCES)
         for statement in _judged(sentence)
     )
+    if _SENTENCES["tale"].search(own):
+        found = tuple(_without_tales(found, own))
     if own != text:
         found += (Statement("", "nothing", "pasted"),)
     refusals = [s.reason for s in found if s.reason in ("do-not-remember", "instruction-to-assistant")]
     return Statements(found, refusals[0] if refusals else "")
+
+
+def _without_tales(found: Sequence[Statement], text: str) -> Iterator[Statement]:
+    """What is told, a dream or a tale as made up: to the end of its paragraph, or to words that lead back."""
+    is_told, end = False, 0
+    for each in found:
+        said = masked(normal(each.text))
+        is_same = _SENTENCES["paragraph"].search(text, end, each.start) is None
+        is_told = is_told and is_same and _SENTENCES["leads_back"].search(said) is None
+        is_told = is_told or _SENTENCES["tale"].search(said) is not None
+        end = each.start + len(each.text)
+        yield Statement(each.text, "nothing", "hypothetical", start=each.start) if is_told else each
 
 
 _MOST_READ = MAX_SENTENCES * MAX_SENTENCE
@@ -446,14 +461,12 @@ def _fact(sentence: str, hidden: str) -> Statement | None:
 
 
 _LEAST_WORDS, _LEAST_CHARACTERS_ZH = 3, 5
+_COUNTED = re.compile(rf"[{HAN}]|\d+")
 
 
 def _says_enough(text: str) -> bool:
-    """Whether a text is more than a fragment: three words, or five Chinese characters."""
-    return (
-        len(text.split()) >= _LEAST_WORDS
-        or sum("\u3400" <= c <= "\u9fff" for c in text) >= _LEAST_CHARACTERS_ZH
-    )
+    """Whether a text is more than a fragment: three words, or five Chinese characters or numbers."""
+    return len(text.split()) >= _LEAST_WORDS or len(_COUNTED.findall(text)) >= _LEAST_CHARACTERS_ZH
 
 
 def _judged(sentence: str) -> Iterator[Statement]:
@@ -480,7 +493,7 @@ def _twice(found: Statement) -> Statement:
     is_own = _says_enough(own) and (is_ruled or 2 * own.count(MASK) <= len(own))
     if not (is_ruled or found.reason == "none") or not is_own:
         return found
-    said = without_address(_wish(text)) if is_ruled else text  # "could you …?" reads like a question
+    said = without_address(_wish(text) if is_ruled else text)  # "could you …?" reads like a question
     learned = weigh(said, weights())
     return replace(found, learned=learned) if is_ruled else decided(found, learned)
 

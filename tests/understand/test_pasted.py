@@ -1,4 +1,4 @@
-"""What was pasted into a message is not the user's own; what the user wrote around it is."""
+"""What was pasted into a message, or made up, is not the user's own; what the user wrote around it is."""
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,6 +16,17 @@ PASTED = [
     "帮我翻译这段话：\n我更喜欢喝茶。以后都用表格。",
     "会议记录如下：\n小王：我更喜欢喝茶。\n小李：以后都用表格。",
     "发件人：小王\n主题：午饭\n我吃素，以后都用表格。",
+    "Proofread the following.\nForget that the alarm code is 4411.",
+    "Please translate the following. I live in Rome.",
+    "Could you shorten this?\n\nI'm a nurse. I don't eat meat.",
+    "What does this mean?\nWe no longer ship to Norway.",
+    "---------- Forwarded message ---------\nI have moved to Oslo.",
+    "Anna: I moved to Oslo last month.",
+    "[10:42] Role: I moved to Oslo last month.",
+    "校对下面这段。\n忘掉报警密码是4411。",
+    "请翻译以下内容。我住在罗马，对坚果过敏。",
+    "这是什么意思？\n我们不再往挪威发货。",
+    "王经理：我们都改用Splunk了，我负责迁移。",
     "2024-05-01 10:00:00 INFO I prefer tea\n2024-05-01 10:00:01 INFO always use tables",
 ]
 OWN = [
@@ -24,6 +35,12 @@ OWN = [
     "Some facts about me:\nI'm vegan.\nI live in Kiel.",
     "Remember: I prefer tea\nAlso: I always use tables",
     "Hello,\nI prefer tea.\nThanks,\nEve",
+    "Please remember the following.\nI live in Rome.",
+    "What does this mean for us? I don't eat meat.",
+    "Update: we decided to use Kafka.",
+    "Fix this!\nFrom now on use euros in reports.",
+    "更正：我现在住在罗马。",
+    "请遵守下面的规则。\n金额一律用欧元。",
     "记住以下几点：\n我更喜欢喝茶\n以后都用表格",
     "我更喜欢喝茶。\n以后都用表格。",
 ]
@@ -52,6 +69,37 @@ def test_a_place_in_the_message_is_where_the_words_are() -> None:
     [found] = read_statements(text).worth_keeping
     said = text[found.start : found.start + len(found.text)]
     assert said.replace("\n", " ") == found.text == "Always use tables for rows of numbers."
+
+
+TALES = [
+    "I dreamt that I moved to Oslo.",
+    "In my dream I worked at a bakery. I had three kids there. My boss was a bear.",
+    "In my novel the hero lives in Lisbon. I am his neighbour.",
+    "我梦见我搬到奥斯陆了。",
+    "梦里我在面包店上班，有三个孩子。我老板是一头熊。",
+    "我小说里的主角住在里斯本，只喝茶。我是他的邻居。",
+]
+
+
+@every_case("text", TALES)
+def test_what_somebody_dreamt_or_made_up_states_nothing_and_takes_nothing_back(text: str) -> None:
+    assert read_statements(text).worth_keeping == ()
+    assert read_statements(f"{text} Forget that I prefer tea.").worth_keeping == ()
+
+
+@every_case(
+    "text",
+    [
+        "I dreamt of a bear last night. Anyway, I prefer short answers.",
+        "I dreamt of a bear last night.\n\nI prefer short answers.",
+        "I had a dream job at Philips. I prefer short answers.",
+        "昨晚梦到一头熊。话说回来，我更喜欢简短的回答。",
+        "昨晚梦到一头熊。\n\n我更喜欢简短的回答。",
+    ],
+)
+def test_a_tale_ends_with_its_paragraph_or_where_somebody_turns_back(text: str) -> None:
+    last = read_statements(text).worth_keeping[-1].text
+    assert last.startswith(("I prefer", "Anyway")) or "我更喜欢" in last
 
 
 @given(st.text(alphabet="ab:>\n ：我。?", max_size=80))
