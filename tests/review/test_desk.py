@@ -140,6 +140,29 @@ def test_proposals_are_shown_as_they_will_be_approved_one_after_the_other(memory
     assert {id_: memory.get(id_).content for id_ in kept} == kept
 
 
+def test_what_is_older_than_what_is_known_replaces_nothing_in_one_step_or_two(
+    make: Callable[..., SupervisorMemory], clock: FixedClock
+) -> None:
+    """Of several that it would replace, the newest counts, however near the others are."""
+    places = [("Evora", 36), ("Lisbon", 116), ("Evora", 156), ("Evora", 196)]
+
+    def approved(*steps: Callable[[str], bool]) -> list[str]:
+        memory = make()
+        for office, desk in places:
+            clock.forward(days=1)
+            proposed(memory, f"The user works from the {office} office, desk {desk}.")
+        for chosen in steps:
+            ids = [each.id for each in memory.review.pending() if chosen(each.record.content)]
+            shown = memory.review.show_together(ids)
+            done = [memory.review.approve(id_, reviewer=REVIEWER) for id_ in ids]
+            assert [(s.decision, s.reason) for s in shown] == [(d.status, d.reason) for d in done]
+        return known(memory)
+
+    once = approved(lambda content: True)
+    assert not [content for content in once if "Lisbon" in content]
+    assert approved(lambda content: "Lisbon" not in content, lambda content: True) == once
+
+
 @pytest.mark.parametrize(
     "foreign",
     [

@@ -3,7 +3,7 @@ decided on one of them, or on many."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final, TypeAlias
 
 from fastapi.responses import Response
@@ -33,6 +33,7 @@ _WITHIN_SECONDS: Final = 3_600.0
 _ALIKE_FROM: Final = 2
 _MOST_GROUPS: Final = 12
 _PICKED: Final = "p-"
+_SETTLED: Final = "settled"
 _SKIPPED: Final = {"duplicate": "known", "adds-nothing": "known", "older-than-what-is-known": "outdated"}
 """The end of the reason why an approval changed nothing, as the message afterwards tells it."""
 Verb: TypeAlias = Callable[[str], WriteResult]
@@ -148,11 +149,14 @@ def reject_all(visit: Visit) -> Response:
 
 
 def split(visit: Visit) -> Response:
-    """Approve those that were picked, and reject the others that the page showed."""
-    picked = set(_picked(visit))
-    verbs = {True: _approval(visit), False: _rejection(visit)}
-    shown = visit.form.get("shown", "").split()
-    return _all_decided(visit, "split", [(id_, verbs[id_ in picked]) for id_ in shown])
+    """Approve those that were picked, and reject the others that the page showed; but end what would change
+    nothing without a verdict on it, and let wait what only a change of the picks made worth picking."""
+    picked = dict.fromkeys(_picked(visit), _approval(visit))
+    nothing = dict.fromkeys(visit.form.get("nothing", "").split(), _end_without_change(visit))
+    waits = set(visit.form.get("waits", "").split()).difference(picked)
+    verb_of, rejection = nothing | picked, _rejection(visit)
+    shown = [id_ for id_ in visit.form.get("shown", "").split() if id_ not in waits]
+    return _all_decided(visit, "split", [(id_, verb_of.get(id_, rejection)) for id_ in shown])
 
 
 def _picked(visit: Visit) -> list[str]:
@@ -167,6 +171,18 @@ def _picked(visit: Visit) -> list[str]:
 def _approval(visit: Visit) -> Verb:
     desk, by = visit.memory.review, visit.asker.name
     return lambda id_: desk.approve(id_, reviewer=by)
+
+
+def _end_without_change(visit: Visit) -> Verb:
+    """Approve what would change nothing; Conflict: by now it would change something."""
+    desk, approval = visit.memory.review, _approval(visit)
+
+    def end(id_: str) -> WriteResult:
+        if desk.show(id_).decision != "skipped":
+            raise Conflict("approving it would change something by now", what="version", record_id=id_)
+        return replace(approval(id_), reason=_SETTLED)
+
+    return end
 
 
 def _rejection(visit: Visit) -> Verb:
@@ -201,7 +217,7 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
             done.append(id_)
             came[_came(result)] += 1
     came["left"] += len(verbs[TOGETHER:])
-    came["n"] = len(done) - came["rejected"] if what == "split" else len(done)
+    came["n"] = len(done) - (came["rejected"] + came[_SETTLED] if what == "split" else 0)
     if what == "reject":
         del came["rejected"]
     visit.shelf.others[visit.asker.name] = ", ".join(sorted(others))
@@ -213,8 +229,8 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
 
 def _came(result: WriteResult) -> str:
     """The name, in NUMBERS, of the outcome of a decision."""
-    if result.reason == "rejected":
-        return "rejected"
+    if result.reason in ("rejected", _SETTLED):
+        return result.reason
     if result.status != "skipped":
         return result.status
     return _SKIPPED.get(result.reason.rpartition(":")[2], "skipped")

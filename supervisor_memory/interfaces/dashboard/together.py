@@ -131,25 +131,28 @@ def together(visit: Visit) -> Response:
     """What approving the picked ones one after the other would do.
 
     Picked is what nothing speaks against and what would change something. `picked` and `unpicked` in the
-    address have the ids that a reviewer decided otherwise about.
+    address have the ids that a reviewer decided otherwise about; `waits` what a change of these made worth
+    picking.
     """
     asked = Asked.of(visit)
     found = waiting(visit, asked)
     page = sorted(found, key=gravest)[:TOGETHER]
-    told = {name: visit.asked(name).split() for name in ("picked", "unpicked")}
-    rows = _rows(visit, asked, page, **told)
+    told = {name: visit.asked(name).split() for name in ("picked", "unpicked", "waits")}
+    out = {*told["unpicked"], *told["waits"]}
+    rows = _rows(visit, asked, page, picked=told["picked"], unpicked=out)
     return visit.page(
         "together.html",
         sections=sections(rows),
         in_order=[row.proposal.id for row in rows],
         n_picked=sum(row.is_picked for row in rows),
+        nothing=[row.proposal.id for row in rows if row.proposal.decision == "skipped" and not row.against],
         told=told,
         **choices(visit, asked, found),
     )
 
 
 def _rows(
-    visit: Visit, asked: Asked, page: list[Record], *, picked: list[str], unpicked: list[str]
+    visit: Visit, asked: Asked, page: list[Record], *, picked: list[str], unpicked: set[str]
 ) -> list[Row]:
     """Each as it would be approved after the picked ones before it."""
     out = [each.id for each in page if each.id in unpicked or (against(each) and each.id not in picked)]

@@ -43,7 +43,7 @@ _A_YEAR: Final = 365 * 86_400
 _MOST_FIELDS: Final = 250
 _KEPT_DECISIONS: Final = 20
 _CAME: Final = ("added", "merged", "appended", "updated", "known", "outdated", "skipped", "pending")
-_BESIDE: Final = ("rejected", "decided", "left")
+_BESIDE: Final = ("rejected", "settled", "decided", "left")
 NUMBERS: Final = ("n", *_CAME, *_BESIDE)
 """What an address tells in numbers of a decision on many."""
 _KEPT_RECEIPTS: Final = 100

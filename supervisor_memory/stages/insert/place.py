@@ -25,6 +25,7 @@ from supervisor_memory.model.decisions import (
     Merge,
     Replace,
     Retract,
+    Rivals,
     Skip,
 )
 from supervisor_memory.model.records import (
@@ -341,7 +342,26 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
         return _follow(Merge(same), candidate, rivals.new, draft, rules, is_same=True)
     judge = rules.judge if candidate.target is None else by_model
     decision = judge(_whole(candidate), rivals, view.reading)
+    if isinstance(decision, Replace) and candidate.target is None:
+        decision = _unless_said_since(decision, candidate, rivals, rules)
     return _follow(decision, candidate, _with_a_free_subject(decision, rivals), draft, rules)
+
+
+def _unless_said_since(
+    decision: Replace, candidate: Candidate, rivals: RivalsThere, rules: _Rules
+) -> Decision:
+    """What was said earlier than a record that would replace it as well gives way to that record."""
+    when, trust = rivals.new.updated_at, _trust(rivals.new)
+
+    def is_later(record: Record | None) -> bool:
+        return record is not None and record.updated_at > when and _trust(record) == trust
+
+    if rules.said.created_at is None or is_later(decision.record):
+        return decision
+    near = [each for each in rivals.nearest if is_later(each.record)]
+    later = Rivals(near, of_subject=rivals.of_subject if is_later(rivals.of_subject) else None)
+    since = rules.judge(_whole(candidate), later, rules.view.reading) if later else None
+    return since if isinstance(since, Replace) else decision
 
 
 def _whole(candidate: Candidate) -> Candidate:

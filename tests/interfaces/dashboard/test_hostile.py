@@ -29,8 +29,8 @@ ATTRIBUTES = frozenset(
         "data-proposed data-note data-chain dir open list placeholder maxlength rows required "
         "autocomplete autofocus min max step selected scope viewbox width height preserveaspectratio x y "
         "rx points datetime data-zone data-picked data-all data-label data-group data-together data-question "
-        "data-shown data-split data-none data-kept data-sections data-like data-pick "
-        "hidden formaction checked disabled ",
+        "data-shown data-split data-reject data-nothing data-comma data-kept data-sections data-like "
+        "data-pick hidden formaction checked disabled ",
     )
 )
 BIDI = "\u202a\u202b\u202d\u202e\u2066\u2067\u2068\u200b\u200e\u200f\ufeff\x00"

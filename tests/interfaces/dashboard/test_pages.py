@@ -494,6 +494,28 @@ def test_an_approval_that_would_keep_nothing_is_not_picked_and_says_why(
     assert memory.get(new).content == texts[1]
 
 
+def test_what_changes_nothing_is_ended_without_a_verdict_where_the_others_are_rejected(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    """It can be proposed again; and where it would change something by now, it waits."""
+    texts = ("The user lives in Porto.", "The user lives in Lisbon.", "The user likes tea.")
+    old, new, tea = proposed(memory, *texts)
+    page = visitor.get("/dashboard/inbox/together", agent="web").text
+    [shown], [nothing] = (re.findall(f'name="{name}" value="([^"]*)"', page) for name in ("shown", "nothing"))
+    assert nothing == old
+    asked = {"shown": shown, "nothing": f"{old} {tea}", "waits": ""}
+    told = visitor.text(
+        visitor.post("/dashboard/inbox/split", **asked, **{f"p-{new}": "yes"}).headers["location"]
+    )
+    assert "1 approved: 1 new; 1 changed nothing; 1 left as they were." in told
+    assert [status(memory, each) for each in (old, new, tea)] == ["stale", "active", "pending"]
+    memory.review.delete(new, reviewer=REVIEWER)
+    again = memory.write(texts[0], user_id="ada", kind="user-profile", source_class="tool", agent_id="web")
+    assert again.status == "pending"
+    visitor.post("/dashboard/inbox/split", shown=f"{tea} {again.id}", nothing="", waits=tea)
+    assert [status(memory, each) for each in (tea, again.id)] == ["pending", "deleted"]
+
+
 def test_more_than_a_page_holds_says_so(visitor: Visitor, memory: SupervisorMemory) -> None:
     proposed(memory, *(f"The user wants chart {at} in colour {at}." for at in range(201)))
     assert "Decide 200 of 201 together" in visitor.text("/dashboard/inbox", agent="web")

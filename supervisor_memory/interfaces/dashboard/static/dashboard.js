@@ -67,13 +67,19 @@
     const ids = (box) => box.name.slice(2).split(" ");
     const total = (some) => some.reduce((n, box) => n + ids(box).length, 0);
     const count = () => {
+      const of = (name) => new Set(document.querySelector(`form [name=${name}]`).value.split(" ").filter(Boolean));
+      const [nothing, waits] = [of("nothing"), of("waits")];
       const n = total(boxes(document).filter((box) => box.checked));
-      const others = total(boxes(document)) - n;
+      const others = boxes(document).filter((box) => !box.checked).flatMap(ids);
+      const still = others.filter((id) => nothing.has(id)).length;
+      const rejected = others.filter((id) => !nothing.has(id) && !waits.has(id)).length;
       picked.textContent = picked.dataset.picked.replace("{n}", n);
       document.querySelectorAll("[data-all]").forEach((button) => (button.disabled = !n));
       const split = document.querySelector("[data-split]");
-      split.textContent = (n ? split.dataset.split : split.dataset.none).replace("{n}", n).replace("{m}", others);
-      split.hidden = !others;
+      const told = [[n, "split"], [rejected, "reject"], [still, "nothing"]].filter(([number]) => number);
+      const text = told.map(([number, name]) => split.dataset[name].replace("{n}", number)).join(split.dataset.comma);
+      split.textContent = text.charAt(0).toUpperCase() + text.slice(1);
+      split.hidden = !rejected && !still;
       for (const pick of document.querySelectorAll("[data-pick]")) {
         const all = boxes(pick.closest("[data-like]"));
         pick.closest("label").hidden = false;
@@ -82,14 +88,14 @@
       }
     };
     // What was picked and taken out goes with the address: to another filter, another language, a reload.
-    const keep = (some) => {
+    const keep = (some, out = "unpicked") => {
       const address = new URL(location.href);
       for (const kept of document.querySelectorAll("[data-kept]")) {
         const all = new Set(kept.value.split(" ").filter(Boolean));
         for (const box of some) {
           for (const id of ids(box)) {
             all.delete(id);
-            if (box.checked === (kept.name === "picked")) all.add(id);
+            if (kept.name === (box.checked ? "picked" : out)) all.add(id);
           }
         }
         kept.value = [...all].join(" ");
@@ -125,7 +131,7 @@
       const focused = name && boxes(fresh).find((box) => box.name === name);
       if (focused) focused.focus();
       count();
-      if (changed.length) keep(changed), follow();
+      if (changed.length) keep(changed, "waits"), count(), follow();
     };
     document.addEventListener("change", (event) => {
       if (event.target.matches("[data-pick]")) {
