@@ -13,6 +13,12 @@ from tests.browser.filled import TURNS
 from tests.browser.served import REVIEWER, Site, propose_two_hundred
 from tests.interfaces.dashboard.hostile import PAYLOADS, attack
 
+JOINED = [
+    "Basket Health is built on top of fct_orders.",
+    "The rows of fct_orders come out of night_job.",
+    "night_job was written by Ilse Brandt.",
+]
+
 Opened = Callable[..., Page]
 
 
@@ -156,10 +162,14 @@ def _quoted(text: str) -> str:
 @pytest.mark.skipif(
     "DASHBOARD_IMAGES" not in os.environ, reason="DASHBOARD_IMAGES names the directory to put them in"
 )
-@pytest.mark.parametrize("name", ["inbox", "together", "turn", "record", "preview", "figures", "health"])
+@pytest.mark.parametrize(
+    "name", ["inbox", "together", "turn", "record", "preview", "figures", "health", "relations"]
+)
 def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) -> None:
     if name == "together":
         propose_two_hundred(site.memory)
+    for fact in JOINED if name == "relations" else ():
+        site.memory.write(fact, user_id="ada")
     page = opened(color_scheme="light", device_scale_factor=1)
     record = next(each for each in site.memory.get_all(user_id="ada") if "Porto" in each.content)
     paths = {
@@ -167,8 +177,11 @@ def test_pictures_of_the_documentation(opened: Opened, site: Site, name: str) ->
         "turn": "turn?run=run-2&edge=4",
         "record": f"records/{record.id}",
         "preview": "preview?user=ada&agent=text2sql&question=Which airlines were delayed from LaGuardia?",
+        "relations": "relations?user=ada&about=fct_orders&to=Ilse Brandt"
+        "&question=What is Basket Health built on?",
     }
-    page.set_viewport_size({"width": 1000, "height": 1020 if name == "together" else 760})
+    height = {"together": 1020, "relations": 1440}.get(name, 760)
+    page.set_viewport_size({"width": 1000, "height": height})
     page.goto(f"{site.url}/dashboard/{paths.get(name, name)}")
     for place in page.locator("dd code", has_text=str(site.memory.settings.path)).all():
         place.evaluate("place => { place.textContent = '.supervisor_memory/memory.db' }")

@@ -16,7 +16,7 @@ _PAGE: Final = 16
 _HITS: Final = 5
 _ROW: Final = 46
 _STEP: Final = 76
-_LABEL: Final = 30
+_LABEL: Final = 24
 _TEXT: Final = 80
 
 
@@ -52,7 +52,7 @@ class Picture:
     boxes: tuple[Box, ...]
     lines: tuple[Line, ...]
     width: int = 800
-    half: int = 125
+    half: int = 95
 
 
 def star(name: str, about: str, beside: Sequence[Neighbour], alone: str) -> Picture:
@@ -65,13 +65,17 @@ def star(name: str, about: str, beside: Sequence[Neighbour], alone: str) -> Pict
     middle = Box(400, height // 2, one_line(name, most=_LABEL), about)
     boxes, lines = [middle], []
     for place, each in enumerate(beside):
-        x, y = (130 if place % 2 else 670), 30 + place // 2 * _ROW
+        x, y = (100 if place % 2 else 700), 30 + place // 2 * _ROW
         boxes.append(
             Box(x, y, one_line(each.thing.name, most=_LABEL), each.thing.record_id or each.thing.name)
         )
-        label = one_line(", ".join(each.relationships) or alone, most=_LABEL)
+        label = one_line(_spoken(each.relationships) or alone, most=_LABEL)
         lines.append(Line(middle.x, middle.y, x, y, label, each.record_ids[0] if each.record_ids else ""))
     return Picture(height, tuple(boxes), tuple(lines))
+
+
+def _spoken(relationships: Iterable[str]) -> str:
+    return ", ".join(relationships).replace("_", " ")
 
 
 def chain(boxes: Sequence[tuple[str, str]], joints: Sequence[tuple[str, str]]) -> Picture:
@@ -95,7 +99,7 @@ def of_steps(steps: Sequence[Step], alone: str) -> Picture:
     """The way between two things."""
     things = [steps[0].source, *(each.destination for each in steps)]
     named = [(each.name, each.record_id or each.name) for each in things]
-    return chain(named, [(each.relationship or alone, each.record_id) for each in steps])
+    return chain(named, [(_spoken([each.relationship]) or alone, each.record_id) for each in steps])
 
 
 def of_hit(hit: Hit, texts: dict[str, str]) -> Picture:
