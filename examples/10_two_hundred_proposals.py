@@ -6,6 +6,7 @@ what four agents and a tool say of forty users, in English and Chinese: most of 
 plainly wrong. Ctrl-C ends it, and tells what was decided; so does --told, meanwhile or later.
 """
 
+import argparse
 import os
 import random
 import shutil
@@ -94,14 +95,18 @@ def main() -> None:
         "MEMORY_REVIEW": "risky",
         "MEMORY_SERVER_TOKENS": f"reviewer:{WORD}:*:write",
     }
-    is_new = "--told" not in sys.argv
+    options = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    options.add_argument("--told", action="store_true", help="tell what was decided, and change nothing")
+    options.add_argument("--fill", action="store_true", help="fill the store anew, and serve nothing")
+    asked = options.parse_args()
+    is_new = not asked.told
     if is_new:
         shutil.rmtree(PLACE, ignore_errors=True)
     with SupervisorMemory.from_env() as memory:
         if is_new:
             fill(memory)
         print(told(memory))
-    if not is_new or "--fill" in sys.argv:
+    if asked.told or asked.fill:
         return
     print(f"http://127.0.0.1:8765/dashboard/inbox, sign in with {WORD}", flush=True)
     with suppress(KeyboardInterrupt):

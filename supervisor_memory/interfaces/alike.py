@@ -83,6 +83,24 @@ def alike(texts: Sequence[str]) -> list[Alike]:
     return sorted(found, key=lambda each: each.at)
 
 
+def said_once(own: Sequence[Sequence[str]]) -> set[int]:
+    """The places of those texts which have words in a gap that no other has there, where most are shared.
+
+    Numbers do not count: they often tell one from another.
+
+    Args:
+        own: What each of texts that are alike says of its own, gap by gap.
+    """
+    found = set[int]()
+    for gap in zip(*own, strict=True):
+        words = [" ".join(re.sub(r"\d+", " ", each).split()) for each in gap]
+        counts = Counter(words)
+        once = {at for at, each in enumerate(words) if counts[each] == 1}
+        if 2 * len(once) < len(words):
+            found |= once
+    return found
+
+
 def tokens_of(text: str) -> list[str]:
     """The words of a text with the spaces behind them; an address, an account or a secret is one word."""
     tokens, begin = list[str](), 0

@@ -10,6 +10,9 @@ EXAMPLE = Path(__file__).parent.parent.parent / "examples/10_two_hundred_proposa
 
 
 def test_two_hundred_wait_and_decisions_are_counted(tmp_path: Path) -> None:
+    helped = programs.run(EXAMPLE, "--help", cwd=tmp_path, timeout=120, check=True)
+    assert "--told" in helped.stdout
+    assert not list(tmp_path.iterdir())
     done = programs.run(EXAMPLE, "--fill", cwd=tmp_path, timeout=120, check=True)
     assert "0 approved, 0 rejected, 200 wait; 0 of the 5" in done.stdout
     settings = Settings(backend="sqlite", path=tmp_path / ".demo/inbox", embedding_model="none")

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.interfaces.alike import alike, compared, parts_of
+from supervisor_memory.interfaces.alike import alike, compared, parts_of, said_once
 
 WORDS = st.sampled_from(
     ("The user", "likes", "tea", "plan", "17", "eve@example.net", "用户希望", "表格", ".", ", ")
@@ -84,3 +84,9 @@ def test_a_comparison_is_both_texts(before: str, after: str) -> None:
     pieces = [(what, "".join(part.text for part in parts)) for what, parts in compared(before, after)]
     assert "".join(text for what, text in pieces if what != "ins") == before
     assert "".join(text for what, text in pieces if what != "del") == after
+
+
+def test_what_one_of_many_alone_says_is_told_and_numbers_are_not() -> None:
+    own = [("maps", f"{n}") for n in range(4)] + [("tables", "9"), ("tables", "12"), ("salaries", "7")]
+    assert said_once(own) == {6}
+    assert said_once([("maps",), ("tables",), ("lists",)]) == set()

@@ -3,6 +3,7 @@
 import hmac
 from collections.abc import Mapping, Sequence
 from typing import Final
+from urllib.parse import urlsplit
 
 from fastapi.responses import Response
 
@@ -36,6 +37,7 @@ def show(visit: Visit) -> Response:
     return visit.page(
         "record.html",
         record=found,
+        back=_back(visit),
         versions=versions[-_VERSIONS:],
         before=versions[:-_VERSIONS],
         read_from=read_from_message(versions),
@@ -52,6 +54,15 @@ def show(visit: Visit) -> Response:
         is_shareable=_is_shareable(visit, found),
         is_shared=found.user_id.startswith(TEAM),
     )
+
+
+def _back(visit: Visit) -> str:
+    """The list of what waits, as the reader left it for this page; "" where they came from elsewhere."""
+    came = urlsplit(visit.request.headers.get("referer", ""))
+    inbox = f"{visit.root}/inbox"
+    if came.path not in (inbox, f"{inbox}/together"):
+        return ""
+    return f"{came.path}?{came.query}" if came.query else came.path
 
 
 def _verdict(record: Record) -> dict[str, str]:

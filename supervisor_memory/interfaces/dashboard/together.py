@@ -1,13 +1,14 @@
 """Many proposals on one page, decided at once: the grave first and apart, what is alike said once, and each
 user's claims about one thing side by side."""
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from fastapi.responses import Response
 
-from supervisor_memory.interfaces.alike import Alike, Part, alike, parts_of
+from supervisor_memory.interfaces.alike import Alike, Part, alike, parts_of, said_once
 from supervisor_memory.interfaces.dashboard.visit import Visit
 from supervisor_memory.interfaces.dashboard.waiting import (
     TOGETHER,
@@ -23,6 +24,9 @@ from supervisor_memory.review.proposal import Proposal
 
 _TOLD: Final = {"about-the-user-by-agent", "about-the-user-by-tool"}
 """Reasons that the heading tells by the kind and the source."""
+_DIGITS: Final = re.compile(r"([0-9]{1,18})")
+_HERE: Final = "-here"
+"""The end of an effect on another proposal of the page."""
 _EFFECTS: Final = ("added", "appended", "merged", "updated", "pending", "skipped", "refused")
 
 
@@ -45,9 +49,11 @@ class Row:
 
     @property
     def effect(self) -> tuple[str, str]:
-        """What approving it would do, and why where it would keep nothing."""
-        shown = self.proposal
-        return shown.decision, shown.reason if _keeps_nothing(shown) else ""
+        """What approving it would do, and why where it would keep nothing; of another proposal it ends so."""
+        shown, here = self.proposal, _HERE if self.other else ""
+        if not _keeps_nothing(shown):
+            return shown.decision + here, ""
+        return shown.decision, shown.reason.rpartition(":")[2] + here if here else shown.reason
 
     @property
     def known(self) -> str:
@@ -73,6 +79,7 @@ class Claim:
         is_change: Whether it takes the place of what is known.
         change: The known text, and the text that would be left; None where `gaps` tell it.
         beside: The known text that it gives way to, where that is not on the same line.
+        is_only: Whether it alone of many alike has such words, where the others share theirs.
     """
 
     rows: tuple[Row, ...]
@@ -80,6 +87,7 @@ class Claim:
     is_change: bool
     change: tuple[str, str] | None
     beside: str
+    is_only: bool = False
 
     @property
     def record(self) -> Record:
@@ -196,7 +204,8 @@ def sections(rows: Iterable[Row]) -> list[Section]:
         for group in groups:
             if len(group.at) > 1:
                 members = [bucket[at] for at in group.at]
-                claims = [_claim(row, group, n) for n, row in enumerate(members)]
+                only = said_once(group.own)
+                claims = [replace(_claim(row, group, n), is_only=n in only) for n, row in enumerate(members)]
                 said = [
                     piece for pair in zip(group.fixed, (*group.own[0], ""), strict=True) for piece in pair
                 ]
@@ -224,8 +233,22 @@ def _parts(fixed: Sequence[str], own: Sequence[str]) -> list[list[Part]]:
 
 
 def _section(rows: Sequence[Row], claims: Sequence[Claim], fixed: Sequence[list[Part]]) -> Section:
-    columns = sorted({row.effect for row in rows}, key=lambda each: (_EFFECTS.index(each[0]), each[1]))
-    return Section(tuple(rows), tuple(fixed), tuple(columns), tuple(_lines(claims, columns)))
+    columns = sorted({row.effect for row in rows}, key=_in_order)
+    return Section(
+        tuple(rows), tuple(fixed), tuple(columns), tuple(sorted(_lines(claims, columns), key=_by_name))
+    )
+
+
+def _in_order(effect: tuple[str, str]) -> tuple[int, str, str]:
+    return _EFFECTS.index(effect[0].removesuffix(_HERE)), *effect
+
+
+def _by_name(line: Line) -> tuple[bool, int, list[tuple[int, str]]]:
+    """What only one says first, then what many users do; then the users as a reader counts: user-9 before
+    user-10."""
+    is_only = any(claim.is_only for cell in line.cells for claim in cell)
+    pieces = [piece for piece in _DIGITS.split(line.users[0]) if piece]
+    return not is_only, -len(line.users), [(int(each) if each.isdecimal() else -1, each) for each in pieces]
 
 
 def _lines(claims: Sequence[Claim], columns: Sequence[tuple[str, str]]) -> Iterable[Line]:

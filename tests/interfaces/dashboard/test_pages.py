@@ -418,7 +418,7 @@ def test_a_batch_is_previewed_in_its_order_and_its_outcomes_are_told(
 ) -> None:
     tea = "The user likes tea."
     ids = proposed(memory, tea, f"{tea[:-1]}, and coffee in the morning.", "The user works on Mondays.")
-    columns = ["User", "becomes a new record", "changes nothing: it is known already"]
+    columns = ["User", "becomes a new record", "changes nothing: another of these says it"]
     assert columns_of(visitor.get("/dashboard/inbox/together", agent="web").text) == columns
     without = visitor.get("/dashboard/inbox/together", agent="web", unpicked=ids[1]).text
     assert columns_of(without) == columns[:2]
@@ -483,7 +483,7 @@ def test_an_approval_that_would_keep_nothing_is_not_picked_and_says_why(
     old, new, *_ = ids = proposed(memory, *texts, tea, tea[:-1] + ", and coffee.", "The user likes maps.")
     page = visitor.get("/dashboard/inbox/together", agent="web").text
     assert set(picked_on(page)) == {new, ids[3], ids[4]}
-    assert {"changes nothing: it is known already", "changes nothing: something newer is known"} < set(
+    assert {"changes nothing: another of these says it", "changes nothing: a newer one is here"} < set(
         columns_of(page)
     )
     assert ([old], texts[0]) in boxes_of(page)
@@ -514,6 +514,39 @@ def test_what_changes_nothing_is_ended_without_a_verdict_where_the_others_are_re
     assert again.status == "pending"
     visitor.post("/dashboard/inbox/split", shown=f"{tea} {again.id}", nothing="", waits=tea)
     assert [status(memory, each) for each in (tea, again.id)] == ["pending", "deleted"]
+
+
+def test_what_is_known_only_by_another_of_these_says_so_and_what_stands_alone_is_first(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    asked: Any = {"source_class": "tool", "agent_id": "web"}
+    for user in ("u10", "u9", "u8"):
+        for city in ("Porto", "Lisbon"):
+            memory.write(f"The user lives in {city}.", user_id=user, kind="identity", **asked)
+        memory.write(
+            f"The user prefers maps for walk {user[1:]}.", user_id=user, kind="user-profile", **asked
+        )
+    memory.write("The user prefers salaries for walk 3.", user_id="u95", kind="user-profile", **asked)
+    page = visitor.get("/dashboard/inbox/together", agent="web").text
+    assert "changes nothing: a newer one is here" in columns_of(page)
+    assert "something newer is known" not in page
+    walks, cities = sorted(page.split("<section ")[1:], key=lambda section: "lives in" in section)
+    assert re.findall(r"<td>(u\d+)</td>", walks) == ["u95", "u8", "u9", "u10"]
+    assert re.findall(r"salaries.*?only here", walks, re.DOTALL)
+    assert page.count("only here") == 1
+    assert "3 users" in cities
+
+
+def test_the_page_of_a_proposal_leads_back_to_the_list_as_it_was(
+    visitor: Visitor, memory: SupervisorMemory
+) -> None:
+    [id_] = proposed(memory, "The user likes maps.")
+    came = "/dashboard/inbox/together?agent=web&unpicked=a"
+    for referer, back in ((f"http://testserver{came}", came), ("http://testserver/dashboard/turns", None)):
+        visitor.headers["Referer"] = referer
+        page = visitor.get(f"/dashboard/records/{id_}").text
+        assert ("Back to what waits" in page) == (back is not None)
+        assert back is None or back in unescape(page)
 
 
 def test_more_than_a_page_holds_says_so(visitor: Visitor, memory: SupervisorMemory) -> None:
