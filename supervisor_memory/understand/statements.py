@@ -246,23 +246,17 @@ def _read(text: str) -> Statements:
         for statement in _judged(sentence)
     )
     if _SENTENCES["tale"].search(own):
-        found = tuple(_without_tales(found, own))
+        found = tuple(_without_tale(each) for each in found)
     if own != text:
         found += (Statement("", "nothing", "pasted"),)
     refusals = [s.reason for s in found if s.reason in ("do-not-remember", "instruction-to-assistant")]
     return Statements(found, refusals[0] if refusals else "")
 
 
-def _without_tales(found: Sequence[Statement], text: str) -> Iterator[Statement]:
-    """What is told, a dream or a tale as made up: to the end of its paragraph, or to words that lead back."""
-    is_told, end = False, 0
-    for each in found:
-        said = masked(normal(each.text))
-        is_same = _SENTENCES["paragraph"].search(text, end, each.start) is None
-        is_told = is_told and is_same and _SENTENCES["leads_back"].search(said) is None
-        is_told = is_told or _SENTENCES["tale"].search(said) is not None
-        end = each.start + len(each.text)
-        yield Statement(each.text, "nothing", "hypothetical", start=each.start) if is_told else each
+def _without_tale(found: Statement) -> Statement:
+    """A sentence that tells a dream or a tale as made up; the sentences around it are the user's own."""
+    is_told = _SENTENCES["tale"].search(masked(normal(found.text))) is not None
+    return Statement(found.text, "nothing", "hypothetical", start=found.start) if is_told else found
 
 
 _MOST_READ = MAX_SENTENCES * MAX_SENTENCE
@@ -493,7 +487,9 @@ def _twice(found: Statement) -> Statement:
     is_own = _says_enough(own) and (is_ruled or 2 * own.count(MASK) <= len(own))
     if not (is_ruled or found.reason == "none") or not is_own:
         return found
-    said = without_address(_wish(text) if is_ruled else text)  # "could you …?" reads like a question
+    # "could you …?" reads like a question, a greeting like small talk; the mark of a list tells of tasks.
+    is_listed = not is_ruled and _SENTENCES["listed"].match(text) is not None
+    said = text if is_listed else without_address(_wish(text) if is_ruled else text)
     learned = weigh(said, weights())
     return replace(found, learned=learned) if is_ruled else decided(found, learned)
 

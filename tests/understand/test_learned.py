@@ -55,6 +55,14 @@ def test_a_statement_before_a_request_is_kept_without_the_request(memory: Superv
     assert "list" not in record.content
 
 
+def test_a_list_of_tasks_states_nothing_by_its_words_alone(memory: SupervisorMemory) -> None:
+    memory.add("1. 收集客运数据\n2. 画图\n3. 写总结", user_id="ada")
+    memory.add("1. Collect passenger data\n2. Plot it\n3. Write a summary", user_id="ada")
+    assert memory.get_all(user_id="ada") == []
+    memory.add("1. I prefer tables.\n2. My office is in Porto.", user_id="ada")
+    assert len(memory.get_all(user_id="ada")) == 2
+
+
 @given(st.text(max_size=300))
 def test_a_verdict_of_the_rules_stands(text: str) -> None:
     for each in read_statements(text).all:

@@ -1073,8 +1073,8 @@ def test_a_picture_shows_what_is_around_a_thing_and_the_way_to_another(
     assert boxes[0] == "fct_ships"
     assert {"Harbour Board", "tide_job"} <= set(boxes)
     assert boxes[-3:] == ["fct_ships", "tide_job", "Nils Berg"]
-    assert "reads_from" in page
-    assert "made_by" in page
+    assert "reads from" in page
+    assert "made by" in page
 
     [record] = [each for each in memory.get_all(user_id="zoe") if "written" in each.content]
     assert f"/dashboard/records/{record.id}" in page
