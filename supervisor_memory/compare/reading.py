@@ -20,7 +20,10 @@ _LEAST_OPENING = 4  # characters
 _FIRST = 4  # terms that open a text: mostly what it is about
 _LEXICON = lexicon("pairs")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
-_NUMERALS = _LEXICON.words("numerals")
+_COMMON = lexicon("common")
+_NUMERALS = _LEXICON.words("numerals").union(
+    _COMMON.words("small_numbers"), _COMMON.words("tens"), *_COMMON.listed("digits_zh")
+)
 _FEELING = _LEXICON.words("feeling")
 _NOBODY = _LEXICON.words("empty_zh")
 _CORRECTION = lexicon("facts").pattern("correction")

@@ -16,7 +16,6 @@ from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import terms
 
 _LEXICON = lexicon("slots")
-_HOURS_ZH = _LEXICON.table("hours_zh")
 _MORNING_ZH = _LEXICON.words("morning_zh")
 _NOON = 12
 
@@ -40,15 +39,14 @@ def _decimal(match: re.Match[str]) -> str:
 def _signed(match: re.Match[str]) -> str:
     if not (words := match["zh"]):
         return "-"
-    tens, ten, ones = words.rpartition("十")
-    return f"-{10 * _HOURS_ZH.get(tens, 1) * len(ten) + _HOURS_ZH.get(ones, 0)}"
+    return f"-{_of_chinese(words)}"
 
 
 def _of_day(match: re.Match[str]) -> str:
     if match["half"]:
         hour = int(match["hour"]) % _NOON + (_NOON if match["half"].casefold() == "p" else 0)
         return f"{hour:02}:{match['minute'] or '00'}"
-    hour = _HOURS_ZH[match["hourzh"]] if match["hourzh"] in _HOURS_ZH else int(match["hourzh"])
+    hour = _number_of(match["hourzh"])
     minute = match["minutezh"] or ("30" if match["thirty"] else (match["past"] or "0").zfill(2))
     if match["zh"] in _MORNING_ZH:
         hour %= _NOON
@@ -261,7 +259,7 @@ def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str
 _MONTHS = _LEXICON.text("months").split("|")
 _DAYS = _LEXICON.text("days").split("|")
 _QUARTERS = _LEXICON.listed("quarters")
-_NTHS_ZH = _LEXICON.table("nths_zh")
+_SUNDAY_ZH = _LEXICON.text("sunday_zh")
 
 
 def _date(match: re.Match[str]) -> str:
@@ -270,7 +268,7 @@ def _date(match: re.Match[str]) -> str:
     if match["md"]:
         return _month_day(match)
     if match["monthday"]:
-        return f"monthly {_nth_day(match['mday'])}"
+        return f"monthly {_number_of(match['mday'])}"
     if year := match["year"] or match["fy"]:
         return year
     if match["quarter"]:
@@ -284,13 +282,13 @@ def _date(match: re.Match[str]) -> str:
 
 def _month_day(match: re.Match[str]) -> str:
     if match["mdzh"]:
-        return f"{_nth(match['mdzh'], None, _MONTHS)}-{_nth_day(match['ddzh'])}"
+        return f"{_nth(match['mdzh'], None, _MONTHS)}-{_number_of(match['ddzh'])}"
     month, day = (match["mdm"], match["mdd"]) if match["mdm"] else (match["dmm"], match["dmd"])
     return f"{_nth('', month, _MONTHS)}-{int(day)}"
 
 
-def _nth_day(day: str) -> int:
-    return int(day) if day.isdigit() else int(_of_chinese(day))
+def _number_of(number: str) -> int:
+    return int(number) if number.isdigit() else int(_of_chinese(number))
 
 
 def _halves(text: str) -> Iterator[str]:
@@ -306,24 +304,23 @@ def _clock(match: re.Match[str]) -> str:
     if match["oclock"]:
         return f"{int(match['oclock']) % 12:02}:00"
     if hour := match["hour"]:
-        return f"{_nth_day(hour.replace('两', '二')) % 12:02}:{'30' if match['half'] else '00'}"
+        return f"{_number_of(hour) % 12:02}:{'30' if match['half'] else '00'}"
     hour, _, minute = match["clock"].partition(":")
     return f"{int(hour) % 12:02}:{minute}"
 
 
 def _nth(chinese: str, english: str | None, names: Sequence[str]) -> int:
     if chinese:
-        return int(chinese) if chinese.isdigit() else _NTHS_ZH[chinese]
+        return len(_DAYS) if chinese in _SUNDAY_ZH else _number_of(chinese)
     return names.index((english or "").casefold()) + 1
 
 
 # --- numbers ---------------------------------------------------------------------------------------------
 
 _UNITS = {
-    word: (name, Fraction(number))
-    for row in _LEXICON.rows("units")
-    for number, name in (row["is"].split(),)
-    for word in row["words"]
+    word: (name, Fraction(number or 1))
+    for word, told in _LEXICON.meanings("units").items()
+    for number, _, name in (told.rpartition(" "),)
 }
 """The measure of each unit, and how many of it one is."""
 _COUNTED = ("people", "piece", "flight")  # counted things, not measures
@@ -332,13 +329,15 @@ UNIT_TERMS: Final = frozenset(
 )
 """The unit words of measures, also as compared terms."""
 _SCALES = _LEXICON.table("scales")
-_EN_DIGITS = {word: number for number, word in enumerate(_LEXICON.listed("small"))}
-_EN_DIGITS |= {word: 10 * number for number, word in enumerate(_LEXICON.listed("tens"), 2)}
+_NUMERALS = lexicon("common")
+_EN_DIGITS = {word: number for number, word in enumerate(_NUMERALS.listed("small_numbers"))}
+_EN_DIGITS |= {word: 10 * number for number, word in enumerate(_NUMERALS.listed("tens"), 2)}
 _PARTS = _LEXICON.table("parts")
-_ZH_DIGITS = _LEXICON.table("digits_zh")
+_ZH_DIGITS = {
+    numeral: number for number, same in enumerate(_NUMERALS.listed("digits_zh")) for numeral in same
+}
 _ZH_POWERS = _LEXICON.table("powers_zh")
 _LEXICON.give(
-    en_digits=alternatives(_EN_DIGITS),
     latin_units=alternatives(unit for unit in _UNITS if unit.isascii() and unit.isalpha()),
     chinese_units=alternatives(unit for unit in _UNITS if not unit.isascii()),
 )

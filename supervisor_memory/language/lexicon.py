@@ -8,7 +8,8 @@ An entry of a file is one of these; names are in small letters, and the order of
 
     text      A piece of a regular expression. Of a text of several lines each line is trimmed, then they are
               joined: a space at the end of a line counts for nothing.
-    list      As a pattern: alternatives, each in a group of its own. As words: the words.
+    list      As a pattern: alternatives, each in a group of its own. As words: the words, or rows of words
+              that mean the same: `wife, spouse`, of which the first is what they mean, or `wife: 妻子, 老婆`.
     table     Entries with names of their own: `name.key = …`. One with a `pattern` is a pattern whose `flags`
               are not those of the file.
     blocks    Tables in an order, `[[name]]`, each with a `pattern` or `patterns` and what they stand for.
@@ -130,6 +131,13 @@ class Lexicon(dict[str, re.Pattern[str]]):
         entry = self._entry(key)
         return tuple(entry.split() if isinstance(entry, str) else entry)
 
+    def meanings(self, key: str) -> dict[str, str]:
+        """What each word of a list of rows means."""
+        rows = (
+            (told, words.split(", ")) for told, _, words in (row.rpartition(": ") for row in self._entry(key))
+        )
+        return {word: told or words[0] for told, words in rows for word in words}
+
     def table(self, key: str) -> Mapping[str, Any]:
         """The entries of a table as they stand in the file."""
         entry = self._entry(key)
@@ -219,7 +227,9 @@ class Lexicon(dict[str, re.Pattern[str]]):
         entry = self._entries[name]
         if isinstance(entry, dict) and "pattern" in entry:
             return self._filled(name, entry["pattern"])
-        return self._filled(name, entry) if isinstance(entry, str) else alternatives(entry)
+        if isinstance(entry, str):
+            return self._filled(name, entry)
+        return alternatives(self.meanings(name) if isinstance(entry, list) else entry)
 
 
 class _Lazily:

@@ -7,7 +7,7 @@ it in its context.
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
@@ -138,8 +138,7 @@ def _months_on(day: date, months: int) -> date:
 
 # --- parts -----------------------------------------------------------------------------------------------
 
-_PARTS: Mapping[str, Sequence[int]] = _LEXICON.table("parts_of_a_month")
-_OF_A_YEAR: Mapping[str, Sequence[int]] = _LEXICON.table("parts_of_a_year")
+_PARTS, _OF_A_YEAR = _LEXICON.meanings("parts_of_a_month"), _LEXICON.meanings("parts_of_a_year")
 """The end of a month is its last third, the end of a year its last quarter."""
 _WEEKS = {
     name: n
@@ -161,7 +160,7 @@ def portion(part: str, days: Days) -> Days:
     if length < _SHORTEST:
         return days
     if part in _PARTS:
-        n, of = (_OF_A_YEAR if length > _LONG else _PARTS).get(part, _PARTS[part])
+        n, of = map(int, (_OF_A_YEAR if length > _LONG else _PARTS).get(part, _PARTS[part]).split())
         return first + timedelta(length * n // of), first + timedelta(length * (n + 1) // of)
     if part == "last week":
         return last - timedelta(7), last
@@ -188,9 +187,10 @@ class Mention:
 
 # --- numbers ---------------------------------------------------------------------------------------------
 
-_FIGURES = _LEXICON.table("figures")
+_FIGURES = {c: str(n) for n, same in enumerate(lexicon("common").listed("digits_zh")) for c in same}
 _LENGTHS = (1, 4)  # of a digit, and of a year
-_NUMBER_WORDS = _LEXICON.table("number_words")
+_NUMBER_WORDS = {word: int(number) for word, number in _LEXICON.meanings("number_words").items()}
+_NUMBER_WORDS |= {word: number for number, word in enumerate(lexicon("common").listed("small_numbers"))}
 
 
 def plain(text: str) -> str:
@@ -220,7 +220,7 @@ def number_of(word: str) -> float | None:
 
 def _yearly(key: str) -> dict[str, Annual]:
     """The times that come back every year, by name; each is a first day and the day after its last one."""
-    return {name: yearly(*map(_month_day, days)) for name, days in _LEXICON.table(key).items()}
+    return {name: yearly(*map(_month_day, days.split())) for name, days in _LEXICON.meanings(key).items()}
 
 
 def _month_day(text: str) -> tuple[int, int]:
@@ -236,9 +236,9 @@ _STEPS = _LEXICON.table("steps")
 _ANNUAL = _yearly("annual")
 _SEASONS = _LEXICON.words("seasons")
 _ANNUAL_ZH = _yearly("annual_zh")
-_NEAR_DAYS = {**_LEXICON.table("near_days"), **_LEXICON.table("near_days_zh")}
+_NEAR_DAYS = {**_LEXICON.meanings("near_days"), **_LEXICON.meanings("near_days_zh")}
 _YEARS_ZH = _LEXICON.table("years_zh")
-_UNITS_ZH: Mapping[str, str] = _LEXICON.table("units_zh")
+_UNITS_ZH = _LEXICON.meanings("units_zh")
 _PERIODS_ZH: Mapping[str, str] = _LEXICON.table("periods_zh")
 
 
@@ -396,7 +396,7 @@ def _ago(found: re.Match[str]) -> Mention:
 
 
 def _near_day(found: re.Match[str]) -> Mention:
-    steps = _NEAR_DAYS[found["name"].casefold()]
+    steps = int(_NEAR_DAYS[found["name"].casefold()])
     return _relative(found, lambda today: calendar("day", steps, today))
 
 
@@ -449,7 +449,7 @@ class _Rule:
 def _signs(block: Mapping[str, Any]) -> Iterator[str]:
     yield from block.get("signs", "").split()
     if "signs_of" in block:
-        yield from (name.split()[0] for name in _LEXICON.table(block["signs_of"]))
+        yield from (name.split()[0] for name in _LEXICON.meanings(block["signs_of"]))
 
 
 _READERS: dict[str, Read] = {

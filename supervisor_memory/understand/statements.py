@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
-from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import HAN
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
@@ -171,6 +171,7 @@ MAX_SENTENCE = 1_000
 
 _WISHES, _SENTENCES, _FACTS, _RETRACT = map(lexicon, ("wishes", "sentences", "facts", "retractions"))
 _OF_THE_USER = lexicon("people")
+_FACTS.give(kin=f"(?:{alternatives(_OF_THE_USER.meanings('kin'))})s?")
 MASK = lexicon("common").text("mask")
 """Stands for one character that was quoted or is code: it says nothing by itself."""
 

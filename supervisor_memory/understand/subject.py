@@ -38,7 +38,7 @@ class People:
 
 
 _PEOPLE = lexicon("people")
-_NAMED = {word: name for name, words in _PEOPLE.table("people").items() for word in words}
+_NAMED = _PEOPLE.meanings("kin") | _PEOPLE.meanings("people")
 _PEOPLE.give(
     english=alternatives(word for word in _NAMED if not has_cjk(word)),
     chinese=alternatives(filter(has_cjk, _NAMED)),
@@ -271,9 +271,8 @@ class Stated:
 _ATTRIBUTES = lexicon("attributes")
 _NAMES = {
     word: (name, looks)
-    for looks, named in _ATTRIBUTES.table("attributes").items()
-    for name, words in named.items()
-    for word in words
+    for looks in _ATTRIBUTES.table("attributes")
+    for word, name in _ATTRIBUTES.meanings(f"attributes.{looks}").items()
 }
 _BY_LENGTH = sorted(_NAMES, key=len, reverse=True)
 _ATTRIBUTES.give(

@@ -157,6 +157,17 @@ def test_a_placeholder_may_name_an_entry_of_the_common_file() -> None:
     assert read("quoted = '{mask}+'").pattern("quoted").fullmatch("\ufffc\ufffc")
 
 
+def test_rows_of_words_tell_what_each_word_means_and_fill_placeholders_with_the_words() -> None:
+    words = read("kin = ['wife, spouse', 'twin', '0 2: first half, 上半月']\nmine = 'my (?:{kin})'")
+    assert words.meanings("kin") == {
+        **dict.fromkeys(("wife", "spouse"), "wife"),
+        "twin": "twin",
+        **dict.fromkeys(("first half", "上半月"), "0 2"),
+    }
+    assert words["mine"].search("my spouse")
+    assert not words["mine"].search("my 0 2")
+
+
 def test_words_that_are_worked_out_fill_placeholders() -> None:
     words = read("tea = '(?:{teas})'")
     words.give(teas="green|black")
