@@ -1,4 +1,4 @@
-"""Texts that are alike but for some words: what all of them say, and what each says of its own. Pure."""
+"""Groups of texts that differ in some words: the shared text with gaps, and each text's words in the gaps."""
 
 import difflib
 import re
@@ -84,7 +84,7 @@ def alike(texts: Sequence[str]) -> list[Alike]:
 
 
 def said_once(own: Sequence[Sequence[str]]) -> set[int]:
-    """The places of those texts which have words in a gap that no other has there, where most are shared.
+    """The texts with a word in a gap that no other text has there, where most texts share theirs.
 
     Numbers do not count: they often tell one from another.
 
@@ -168,7 +168,7 @@ def _common(first: list[str], second: list[str]) -> list[str]:
 
 
 def _usual(group: _Group, tokens: Sequence[Sequence[str]]) -> list[int]:
-    """Those of a group that add at most twice the words that the middle one adds."""
+    """The texts of a group that add at most twice as many words as its median text."""
     shared = _words(group.shared).total()
     added = {at: _words(tokens[at]).total() - shared for at in group.at}
     most = _TIMES * max(statistics.median_low(added.values()), 1)
@@ -176,7 +176,7 @@ def _usual(group: _Group, tokens: Sequence[Sequence[str]]) -> list[int]:
 
 
 def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:
-    """What the texts of a group share and what each has of its own; None where too much is apart."""
+    """Parts a group into its shared text and gaps; None if there are too many gaps."""
     shared = group.shared
     each = [_between(shared, tokens[at]) for at in group.at]
     breaks = [n for n in range(len(shared) + 1) if any(between[n] for between in each)]
@@ -202,7 +202,7 @@ def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:
 
 
 def _between(shared: Sequence[str], tokens: Sequence[str]) -> list[str]:
-    """What a text has before each of the tokens that it shares, and behind the last of them."""
+    """The text before each shared token, and the rest after the last one."""
     between, at = list[str](), 0
     for token in shared:
         there = tokens.index(token, at)

@@ -7,11 +7,11 @@ from typing import Final, Literal, NamedTuple
 _HAN: Final = r"\u2e80-\u9fff\uf900-\ufaff\uff00-\uffef"
 _TOKEN: Final = re.compile(rf"[{_HAN}]|\s+|[^\W{_HAN}]+|[^\w\s]")
 _MOST: Final = 3_000
-"""Words of both texts together that are compared; beyond, one is shown as a whole in place of the other."""
+"""The most words of both texts that are compared; longer texts are shown one after the other."""
 
 
 class Piece(NamedTuple):
-    """A stretch of text that both have ("same"), that is new ("ins"), or that is gone ("del")."""
+    """A piece of text: in both ("same"), new ("ins") or gone ("del")."""
 
     what: Literal["same", "ins", "del"]
     text: str

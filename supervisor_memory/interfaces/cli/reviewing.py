@@ -193,7 +193,7 @@ def promote(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Share a definition or a guideline with all users of MEMORY_TEAM: show who reads what, --yes does it."""
+    """Share a definition or a guideline with MEMORY_TEAM. Shows who would read what; --yes shares it."""
     with opened_by(env_file, by) as memory:
         id = whole_id(memory, id)
         if not yes:

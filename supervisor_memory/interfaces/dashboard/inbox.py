@@ -149,8 +149,11 @@ def reject_all(visit: Visit) -> Response:
 
 
 def split(visit: Visit) -> Response:
-    """Approve those that were picked, and reject the others that the page showed; but end what would change
-    nothing without a verdict on it, and let wait what only a change of the picks made worth picking."""
+    """Approve the picked proposals and reject the others on the page.
+
+    A proposal that would change nothing ends without a verdict. One that became worth picking only because
+    the picks changed goes on waiting.
+    """
     picked = dict.fromkeys(_picked(visit), _approval(visit))
     nothing = dict.fromkeys(visit.form.get("nothing", "").split(), _end_without_change(visit))
     waits = set(visit.form.get("waits", "").split()).difference(picked)
@@ -241,7 +244,7 @@ def _text(visit: Visit, id_: str) -> str:
 
 
 def undo(visit: Visit) -> Response:
-    """Take back the caller's latest decision, which may be one on many; once more, the one before it."""
+    """Undo the caller's latest decision, on one proposal or many. Called again, undo the one before."""
     decided = visit.shelf.decided(visit.asker)
     if not decided:
         return _back(visit, "nothing-to-undo")

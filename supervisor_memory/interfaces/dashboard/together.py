@@ -49,7 +49,7 @@ class Row:
 
     @property
     def effect(self) -> tuple[str, str]:
-        """What approving it would do, and why where it would keep nothing; of another proposal it ends so."""
+        """What approval would do to this proposal, and the reason if it would keep nothing."""
         shown, here = self.proposal, _HERE if self.other else ""
         if not _keeps_nothing(shown):
             return shown.decision + here, ""
@@ -64,7 +64,7 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What a text says of its own in one place, and what the known text says there, where that is another."""
+    """A text's words in one gap, and the known text's words there if they differ."""
 
     before: list[Part]
     own: list[Part]
@@ -101,7 +101,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Claims of one user by their effects, as the section's columns have them; or one claim of many users."""
+    """A row of a section: one user's claims, a column for each effect; or one claim that many users share."""
 
     users: tuple[str, ...]
     cells: tuple[tuple[Claim, ...], ...]
@@ -228,7 +228,7 @@ def _claim(row: Row, group: Alike, n: int) -> Claim:
 
 
 def _parts(fixed: Sequence[str], own: Sequence[str]) -> list[list[Part]]:
-    """What all say and what one says of its own, in turn, with addresses, accounts and secrets apart."""
+    """The shared text and one text's gaps, in order. Addresses, accounts and secrets are own parts."""
     return parts_of(*(piece for pair in zip(fixed, (*own, ""), strict=True) for piece in pair))[:-1]
 
 
@@ -252,7 +252,7 @@ def _by_name(line: Line) -> tuple[bool, int, list[tuple[int, str]]]:
 
 
 def _lines(claims: Sequence[Claim], columns: Sequence[tuple[str, str]]) -> Iterable[Line]:
-    """The same claim of several users is one line; else those of one user are; the grave are one each."""
+    """One line for a claim that several users share, one for each user's others, one for each grave claim."""
     same: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         [row] = claim.rows

@@ -335,7 +335,7 @@ def _environment() -> Environment:
 
 
 def _spelled_out(value: object) -> object:
-    """What hides in a text, or turns it around, as it is written in code: before it is escaped."""
+    """Replace invisible and direction-changing characters of a text with their code points."""
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
 
 

@@ -102,7 +102,7 @@ def run(app: ASGIApp, listening: socket.socket, *, path: str = "") -> None:
 
 
 def tokens_of(settings: Settings, host: str) -> Tokens:
-    """Those of the settings; where there are none, one that is made and said once."""
+    """The tokens in the settings, or a new one, printed once, if there are none."""
     if settings.server_tokens is not None:
         tokens = Tokens.read(settings.server_tokens.get_secret_value())
         if len(tokens):

@@ -1,4 +1,4 @@
-"""The tools: what each takes, what it gives, what it may do. Their docstrings are what a model reads.
+"""The tools: input, output and rights of each. A model reads their docstrings.
 
 None takes a user: whose memory is meant is bound before a tool is called.
 """
