@@ -7,7 +7,7 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -146,11 +146,22 @@ def given(
     return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(told, dropped), records=len(told))
 
 
-def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str, str]:
-    """The records of an entry, and the best of those left out, in JSON."""
+Known: TypeAlias = MutableMapping[int, tuple[Mapping[str, float], str]]
+"""The parts of hits that were packed before, by their `id`, each with its JSON."""
+
+
+def packed(
+    hits: "Iterable[Hit]", dropped: "Iterable[Considered]", known: Known | None = None
+) -> tuple[str, str]:
+    """The records of an entry, and the best of those left out, in JSON.
+
+    Args:
+        known: What is kept from one call to the next, since the readers of a run are told much the same hits;
+            None: nothing.
+    """
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
-    shown = _packed((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1))
-    return shown, _packed((each.hit, each.reason, None) for each in others)
+    shown = _packed(((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1)), known)
+    return shown, _packed(((each.hit, each.reason, None) for each in others), known)
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
@@ -242,10 +253,18 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
     return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
 
 
-def _packed(told: "Iterable[tuple[Hit, str, int | None]]") -> str:
+def _packed(told: "Iterable[tuple[Hit, str, int | None]]", known: Known | None) -> str:
+    def numbers(parts: Mapping[str, float]) -> str:
+        if known is None:
+            return _numbers(parts)
+        packed = known.get(id(parts))
+        if packed is None:  # the parts are kept too, so that no others get their id
+            packed = known[id(parts)] = parts, _numbers(parts)
+        return packed[1]
+
     found = [
         f"[{_QUOTED(hit.record.id)},{'null' if rank is None else rank},{round(hit.score, _DIGITS)}"
-        f",{_QUOTED(reason)},{_numbers(hit.parts)}{_of(hit)}]"
+        f",{_QUOTED(reason)},{numbers(hit.parts)}{_of(hit)}]"
         for hit, reason, rank in told
     ]
     return f"[{','.join(found)}]"

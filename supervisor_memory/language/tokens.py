@@ -19,7 +19,13 @@ def count_tokens(text: str) -> int:
     each CJK character, mark or line, two for an emoji; single spaces are free. Right within a tenth
     or two for prose; ids and other random letters cost more than it says.
     """
-    return _known(text) if len(text) <= _LONGEST_KNOWN else _count(text)
+    if len(text) <= _LONGEST_KNOWN:
+        return _known(text)
+    # No token goes across a line's end or an ellipsis, each of which is one, and notes are made of few texts.
+    parts = text.replace("…", "\n").split("\n")
+    return sum(
+        [_known(part) if len(part) <= _LONGEST_KNOWN else _count(part) for part in parts], len(parts) - 1
+    )
 
 
 def _count(text: str) -> int:

@@ -143,12 +143,13 @@ class Reader:
         """
         if not isinstance(query, str):
             raise InvalidContent(f"query is {type(query).__name__}; pass text", type=type(query).__name__)
+        asked = self._filter(where)
         turn = Turn(
             text=query,
             scope=self.services.scope(Scope(user_id, agent_id, session_id, None, task)),
             purpose="hits",
             families=as_families(families),
-            where=replace(self._filter(where), layers=as_layers(layers)),
+            where=asked if layers is None else replace(asked, layers=as_layers(layers)),
             limit=None if limit is None else check_amount(limit, what="limit", most=_MOST_HITS),
             threshold=check_threshold(threshold),
             explain=explain,

@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -512,7 +513,7 @@ def use_of(hits: Hits, answer: str) -> float | None:
 @lru_cache(maxsize=64)
 def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
     """The different terms of some texts: a note's, which several answers of a turn were given."""
-    return frozenset(term for text in texts for term in terms(text))
+    return frozenset(chain.from_iterable(map(terms, texts)))
 
 
 def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remembering:

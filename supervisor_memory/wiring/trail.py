@@ -6,7 +6,7 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Literal
+from typing import Final, Literal
 from uuid import uuid4
 
 from supervisor_memory.audit import turns
@@ -42,6 +42,10 @@ def event_of(
         session_id=scope.session_id if scope else None,
         run_id=scope.run_id if scope else None,
     )
+
+
+_PACKED: Final = "packed"
+"""The name under which the readers of a run share the JSON of what they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,8 @@ class Trail:
 
     def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
         """A function that logs hits as told to a reader, at each telling."""
-        packed = cache(lambda: turns.packed(found.hits, found.dropped))
+        known: turns.Known | None = ports.shared.setdefault(_PACKED, {}) if op == "inject" else None
+        packed = cache(lambda: turns.packed(found.hits, found.dropped, known))
         records = len(found.hits)
         # In a run the same reader may be told the same more than once: with each of its model calls.
         first: dict[Scope, str] = {}

@@ -65,5 +65,10 @@ def test_a_megabyte_takes_a_moment(text: str) -> None:
     assert time.perf_counter() - started < 5
 
 
+@pytest.mark.parametrize("line", ["She said: 12 flights … were late 😀", "航班晚点了…… 两个小时", "a  \n  b"])
+def test_a_long_text_costs_as_much_as_its_lines_and_their_ends(line: str) -> None:
+    assert count_tokens("\n".join([line] * 500)) == 500 * count_tokens(line) + 499
+
+
 def test_the_counter_is_named_approximate() -> None:
     assert COUNTERS["approximate"] is count_tokens

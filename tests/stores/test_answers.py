@@ -56,6 +56,22 @@ def test_a_commit_of_anybody_changes_the_answer(backend: SqliteBackend, tmp_path
     other.close()
 
 
+def test_what_is_told_of_a_message_is_listed_as_it_is_whoever_commits(
+    backend: SqliteBackend, tmp_path: Path
+) -> None:
+    message, first, second = new_id(), record("late flights"), record("early flights")
+    backend.write([replace(first, ref_id=message)])
+    told_of = Filter("ada", statuses=None, ref_ids=(message,))
+    assert [each.id for each in backend.list(told_of, limit=1_000)] == [first.id]
+    other = SqliteBackend(tmp_path)
+    other.write([replace(second, ref_id=message)])
+    assert {each.id for each in backend.list(told_of, limit=1_000)} == {first.id, second.id}
+    other.delete([first.id])
+    statuses = {each.id: each.status for each in backend.list(told_of, limit=1_000)}
+    assert statuses == {first.id: "deleted", second.id: "active"}
+    other.close()
+
+
 def test_what_expires_is_not_found_any_more(backend: SqliteBackend) -> None:
     backend.write([record("late flights", expires_at=NOW + 10), record("flights")])
     assert contents(asked(backend, now=NOW)) == ["flights", "late flights"]

@@ -208,10 +208,11 @@ class Record:
     @property
     def is_reply(self) -> bool:
         """Whether an assistant said it, word for word, in a conversation."""
-        if self.layer != "history":
-            return False
-        role = (self.source.speaker or "").lower()
-        return role in _ASSISTANTS or (self.source.source_class == "agent" and (not role or role in _ROLES))
+        source = self.source
+        if self.layer != "history" or not source.speaker:
+            return self.layer == "history" and source.source_class == "agent"
+        role = source.speaker.lower()
+        return role in _ASSISTANTS or (source.source_class == "agent" and role in _ROLES)
 
     @property
     def embedded_text(self) -> str:

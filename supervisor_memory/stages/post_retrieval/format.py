@@ -99,7 +99,10 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     room.take(joined, share=_FOR_JOINED)
     quoted = _quoted(answers)
     room.take((hit for hit in answers if hit.record.id not in quoted), share=1.0)
-    room.take((hit for hit in answers if room.chosen.isdisjoint(quoted.get(hit.record.id, ()))), share=1.0)
+    if quoted:
+        room.take(
+            (hit for hit in answers if room.chosen.isdisjoint(quoted.get(hit.record.id, ()))), share=1.0
+        )
     room.take(joined, share=1.0)
     room.take(standing, share=1.0)
     told = _decisions_first(hit for hit in hits if hit.record.id in room.chosen)

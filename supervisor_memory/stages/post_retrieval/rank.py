@@ -79,7 +79,7 @@ def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str
 
     def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
         days, rate = (now - record.updated_at) / SECONDS_A_DAY, rates.get(record.kind, usual)
-        is_pinned = record.metadata.get("pinned") is True
+        is_pinned = bool(record.metadata) and record.metadata.get("pinned") is True
         parts = {
             "decay": 1.0 if is_pinned else decay(days, rate=rate, floor=floor),
             "source": boosts.get(record.source.source_class, 0.0),
@@ -131,7 +131,7 @@ def relevance(
             that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
     best, second = (dense, covered) if dense is not None and dense > covered else (covered, dense or 0.0)
-    for other in (_NAMED if named else 0.0, _IN_CONTEXT * context):
+    for other in (_NAMED, _IN_CONTEXT * context) if named else (_IN_CONTEXT * context,):
         if other > best:
             best, second = other, best
         elif other > second:

@@ -1,8 +1,8 @@
 """What was said: excerpts of earlier conversations, beside the records of a note."""
 
 import math
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import pairwise
 from typing import TypeAlias
@@ -79,7 +79,8 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
-    (ranked, named), is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
+    found, is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
+    named, own = found.named, found.own
     says, agent_id = is_shown_in(plan.turn.messages), plan.turn.scope.agent_id
     least = view.settings.min_score * _OF_THE_THRESHOLD
 
@@ -92,12 +93,18 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
         is_near = _is_alike(hit, least) and (named is None or hit.record.id in named)
         return "" if is_near else "below-threshold"
 
-    said = replace(plan, query=query, hits=ranked).without(beside)
-    is_enough = answers(_without_speakers(said, view))
-    answering = [hit for hit in said.hits if is_enough and _answers_alone(hit, query.text)]
-    became = what_became([hit.record for hit in answering], view)
+    said = replace(plan, query=query, hits=found.hits).without(beside)
+    is_enough, asks_for_it = answers(_without_speakers(said, view)), asks_for_a_reply(query.text)
+
+    def answers_alone(hit: Hit) -> bool:
+        """Whether it needs no other beside it: a user's; an assistant's that answers or is asked for."""
+        return hit.record.id in own or asks_for_it or evidence(hit) >= ANSWERS
+
+    answering = [hit for hit in said.hits if is_enough and answers_alone(hit)]
+    # Of all that was found: the other readers of the run ask the store the same.
+    became = what_became([hit.record for hit in found.hits] if answering else (), view)
     holding = [hit for hit in answering if hit.record.id not in became.untold]
-    excerpts = _excerpts(holding, query, plan.hits, became, view)
+    excerpts = _excerpts(holding, own, query, plan.hits, became, view)
     told = [*excerpts.values()]
     gone = {*became.untold, *replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)}
     hidden = [hit.record for hit in answering if hit.record.id in became.untold]
@@ -118,18 +125,28 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     return replace(said.without(unquoted), query=asked, hits=replace(plan.hits, items=items))
 
 
-def _found(query: Query, plan: Recalling, view: ReadStore) -> tuple[Hits, frozenset[str] | None]:
-    """The messages found for a question, best first, and those that share a word by which it names something.
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """The messages found for a question, best first, and the ids of those that are the user's `own`.
 
-    What follows such a message is among them. None: nothing is named, or meaning is compared, which tells
-    more than words: "plan" and "please" are in requests of any kind.
+    `named` are the ids of those that share a word by which it names something, and of what follows such a
+    message. None: nothing is named, or meaning is compared, which tells more than words: "plan" and "please"
+    are in requests of any kind.
     """
+
+    hits: Hits
+    named: frozenset[str] | None
+    own: frozenset[str]
+
+
+def _found(query: Query, plan: Recalling, view: ReadStore) -> _Found:
     if names := () if query.vector is not None else named_terms(query.text):
         parts = tuple(replace(part, names=names) for part in query.parts)
         query = replace(query, names=names, parts=parts)
     hits = found_by(query, limit=_CANDIDATES, view=view)
     named = frozenset(hit.record.id for hit in hits if "names" in hit.parts) if names else None
-    return rank(replace(plan, query=query, hits=hits), view).hits, named
+    ranked = rank(replace(plan, query=query, hits=hits), view).hits
+    return _Found(ranked, named, frozenset([hit.record.id for hit in ranked if is_users(hit.record)]))
 
 
 def _timeless(query: Query) -> Query:
@@ -148,8 +165,13 @@ def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
     return {*ids} - {each.id for each in view.list(where, limit=len(ids))}
 
 
-def _excerpts(
-    said: Sequence[Hit], question: Query, records: Sequence[Hit], became: Became, view: ReadStore
+def _excerpts(  # noqa: PLR0917
+    said: Sequence[Hit],
+    users: Set[str],
+    question: Query,
+    records: Sequence[Hit],
+    became: Became,
+    view: ReadStore,
 ) -> dict[str, Hit]:
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
@@ -157,17 +179,18 @@ def _excerpts(
     was asked in the same words before tells nothing, and what was said in the same words twice is told once.
 
     Args:
+        users: The ids of the user's own messages.
         records: What the note tells anyway.
     """
-    own = {hit.record.id: hit.record.content for hit in said if is_users(hit.record)}
-    known = [] if asks_for_a_reply(question.text) else [*own.values()]
+    own = [hit.record.content for hit in said if hit.record.id in users]
+    known = [] if asks_for_a_reply(question.text) else own
     texts = [*(hit.record.content for hit in records), *known]
     told = [words for text in texts for words in _told_in(text)] if len(own) < len(said) else []
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
     left = most = view.settings.max_context_tokens
     for hit in said:
-        others, spare = ((), 0) if hit.record.id in own else (told, _BY_OTHERS * most)
+        others, spare = ((), 0) if hit.record.id in users else (told, _BY_OTHERS * most)
         if left <= spare:
             continue
         ids = became.read_as.get(hit.record.id)
@@ -201,11 +224,6 @@ def _is_alike(hit: Hit, least: float) -> bool:
     Where nothing was compared by meaning, a word in common is enough, in it or in what was said before.
     """
     return hit.parts.get("relevance", 0.0) >= least if "sim" in hit.parts else "context" in hit.parts
-
-
-def _answers_alone(hit: Hit, question: str) -> bool:
-    """Whether a message needs no other beside it: a user's; an assistant's that answers or is asked for."""
-    return is_users(hit.record) or evidence(hit) >= ANSWERS or asks_for_a_reply(question)
 
 
 def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:

@@ -364,7 +364,8 @@ class Answers(Generic[T]):
     """The latest answers, for much is asked again within a turn.
 
     Args:
-        ends: When an answer ends to hold though nothing has changed, in seconds since 1970.
+        ends: When an answer ends to hold though nothing has changed, in seconds since 1970; one that has
+            ended is not kept.
     """
 
     def __init__(self, ends: Callable[[T], float]) -> None:
@@ -382,7 +383,9 @@ class Answers(Generic[T]):
             found = find()
             if isinstance(found, ByWords):  # the same question may be answered better soon
                 return found
-            answer = _Answer(found, spaces, now, self._ends(found))
+            if (until := self._ends(found)) <= now:
+                return found
+            answer = _Answer(found, spaces, now, until)
         self._answers[question] = answer
         if len(self._answers) > MOST_ANSWERS:
             with contextlib.suppress(StopIteration, RuntimeError):  # another thread makes room meanwhile

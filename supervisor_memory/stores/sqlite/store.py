@@ -314,7 +314,7 @@ class SqliteBackend(Verbs):
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        if limit > _LONGEST_KEPT or not _changes_seldom(where):
+        if not _changes_seldom(where):
             with self._database.asking() as connection:
                 return _listed(connection, where, limit, offset)
         with self._database.reading() as connection:
@@ -458,17 +458,21 @@ class _Known:
     namespaces: Namespaces = field(default_factory=Namespaces)
     records: Kept = field(default_factory=Kept)
     answers: Answers[Hits] = field(default_factory=lambda: Answers(first_expiry))
-    lists: Answers[Sequence[Record]] = field(default_factory=lambda: Answers(lambda _: inf))
+    lists: Answers[Sequence[Record]] = field(default_factory=lambda: Answers(_keeps_short))
 
 
 def _changes_seldom(where: Filter) -> bool:
     """Whether what a filter lists is asked for each turn and seldom changes, such as a user's preferences.
 
-    The namespaces of messages and digests change with each turn.
+    So are the records that tell of messages. The namespaces of messages and digests change with each turn.
     """
-    is_of_families = where.user_id is not None and where.families is not None
-    is_of_some = where.ids is not None or where.ref_ids is not None
-    return is_of_families and not is_of_some and not where.reads_messages and not where.reads_digests
+    is_of_user = where.user_id is not None and (where.families is not None or where.ref_ids is not None)
+    return is_of_user and where.ids is None and not where.reads_messages and not where.reads_digests
+
+
+def _keeps_short(records: Sequence[Record]) -> float:
+    """Until when a list holds if nothing changes: for ever, but a long one is not kept."""
+    return inf if len(records) <= _LONGEST_KEPT else -inf
 
 
 def _listed(connection: apsw.Connection, where: Filter, limit: int, offset: int) -> Sequence[Record]:

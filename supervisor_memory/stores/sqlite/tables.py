@@ -47,6 +47,8 @@ def of_namespaces(where: Filter) -> Condition:
 
 def of_counts(where: Filter) -> Condition | None:
     """The condition on rows of `counts` beside those of `namespaces`; None where these cannot tell."""
+    if where.ids is not None:
+        return None
     kept = Filter(where.user_id, families=where.families, tasks=where.tasks, kinds=where.kinds)
     if where != replace(kept, statuses=where.statuses):
         return None
@@ -143,7 +145,8 @@ def _is(column: str, value: str) -> Condition:
 
 
 def _in(column: str, values: Sequence[str]) -> Condition:
-    texts = tuple(value for value in values if _can_be_stored(value))
+    is_plain = all(map(str.isascii, values))
+    texts = tuple(values if is_plain else filter(_can_be_stored, values))
     if len(texts) <= _FEW:
         return f"{column} IN ({', '.join('?' * len(texts))})", texts
     # One binding however many values, so that neither the number of variables nor the text of SQL grows.
