@@ -7,9 +7,11 @@ later text announces a change. Nothing here knows a domain.
 
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field
 from difflib import SequenceMatcher
+from functools import lru_cache, wraps
+from typing import Any, TypeVar
 
 from supervisor_memory.compare.reading import Reading, is_number, read, tokens_of
 from supervisor_memory.compare.slots import (
@@ -25,6 +27,7 @@ from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.understand.subject import of_another, same_attribute
 
 Evidence = Mapping[str, float]
+T = TypeVar("T")
 
 _TEMPLATE = 0.5
 """The share of common words, in order, from which two texts count as one sentence with words exchanged."""
@@ -38,6 +41,7 @@ _FAIR = 0.15  # the share of the words of a topic by which it is another
 _SEVERAL = 2
 _SHORT = 7  # tokens of a sentence that says one thing
 _DOTS = 3  # in an address of a network
+_SLOTS = ("numbers", "dates", "identifiers", "labels")
 _LEXICON = lexicon("pairs")
 _EMPTY_ZH = _LEXICON.words("empty_zh")
 _OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
@@ -83,6 +87,7 @@ class Pair:
     new: Reading
     exchanges: tuple[Exchange, ...]
     ratio: float
+    _found: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def is_template(self) -> bool:
@@ -99,7 +104,22 @@ class Pair:
         return [each for each in self.exchanges if each.mine and each.yours]
 
 
+def of_each_pair(find: Callable[[Pair], T]) -> Callable[[Pair], T]:
+    """What is found in a pair, once for each: several judges ask."""
+
+    @wraps(find)
+    def known(pair: Pair) -> T:
+        found: dict[str, T] = pair._found
+        if find.__name__ not in found:
+            found[find.__name__] = find(pair)
+        return found[find.__name__]
+
+    return known
+
+
+@lru_cache(maxsize=512)  # of one candidate and its rivals, which are read in several places
 def beside(old: Reading, new: Reading) -> Pair:
+    """Two texts side by side."""
     a, b = old.tokens, new.tokens
     if not a or not b:
         return Pair(old, new, (), 0.0)
@@ -159,6 +179,7 @@ def evidence(pair: Pair, *, near: float | None, lead: float, weights: Mapping[st
     return {f"template: {name}": value for name, value in facts.items() if value}
 
 
+@of_each_pair
 def apart(pair: Pair) -> str:
     """The code of why two texts are about different things, however alike they are; "" if nothing says so.
 
@@ -358,15 +379,7 @@ def _likes_another(pair: Pair) -> bool:
 
 def _tells_otherwise_of_it(pair: Pair) -> bool:
     """Whether two texts tell different things of what they name first: Tom's age, and his job."""
-    mine, yours = (
-        {
-            part
-            for each in _LEXICON["told_of_it"].finditer(text)
-            for part in [*(each["en"] or "").split(), *(each["zh"] or "")]
-        }
-        for text in (pair.old.text.casefold(), pair.new.text.casefold())
-    )
-    return _differ(mine, yours)
+    return _differ(pair.old.told_of_it, pair.new.told_of_it)
 
 
 def _has_another_subject(pair: Pair) -> bool:
@@ -378,14 +391,8 @@ def _has_another_subject(pair: Pair) -> bool:
 
 def _defines_another(pair: Pair) -> bool:
     """Whether both texts define something, and not the same thing."""
-    mine, yours = (_defined(each.text) for each in (pair.old, pair.new))
+    mine, yours = pair.old.defined, pair.new.defined
     return bool(mine - yours and yours - mine)
-
-
-def _defined(text: str) -> frozenset[str]:
-    """The words of the term that a text defines; empty if it defines none."""
-    match = _LEXICON["defines"].match(text) or _LEXICON["means"].match(text)
-    return frozenset(tokens_of(match["what"] or match["zh"])) if match else frozenset()
 
 
 def _is_one_of_many(pair: Pair, replaced: Sequence[Exchange]) -> bool:
@@ -434,6 +441,7 @@ def same_but_for_case(old: Reading, new: Reading) -> bool:
     return [w.casefold() for w in old.tokens] == [w.casefold() for w in new.tokens]
 
 
+@of_each_pair
 def turns(pair: Pair) -> bool:
     """Whether an attribute has a new value, a thing a new name, or the attitude to a thing has changed."""
     old, new = pair.old, pair.new
@@ -447,6 +455,7 @@ def turns(pair: Pair) -> bool:
     return common > 0 and common >= _SAME_OBJECT * max(len(old.liked), len(new.liked))
 
 
+@of_each_pair
 def of_other_things(pair: Pair) -> str:
     """The code of why a text leaves another as it is, whatever change it tells; "" if nothing says so.
 
@@ -503,6 +512,7 @@ def _denies_another(pair: Pair) -> bool:
     return is_denial and any(not each.is_at_head for each in pair.replaced)
 
 
+@of_each_pair
 def is_settled(pair: Pair) -> bool:
     """Whether the later text gives an attribute another value, says that the earlier value is over, or tells
     the earlier one again but for one value, with a reason."""
@@ -582,8 +592,10 @@ def takes_over(pair: Pair) -> bool:
 
 def _is_renamed(pair: Pair) -> bool:
     """Whether the later text gives the same thing a new name: our auditor is Mazars since January."""
+    if not pair.announces:
+        return False
     mine, yours = (_LEXICON["is_named"].fullmatch(each.text) for each in (pair.old, pair.new))
-    if not pair.announces or mine is None or yours is None:
+    if mine is None or yours is None:
         return False
     same = mine["what"].casefold() == yours["what"].casefold()
     return (
@@ -641,25 +653,22 @@ def exchanges_two(pair: Pair) -> bool:
     return len(pair.replaced) > 1 or len(kinds(mine) & kinds(yours)) > 1
 
 
+@of_each_pair
 def is_told_otherwise(pair: Pair) -> bool:
     """Whether more than common words links two differently worded texts: a shared figure or name, an
     announced change, two attitudes, a definition."""
     old, new = pair.old, pair.new
-    mine, yours = old.slots, new.slots
-    shared = (
-        mine.numbers & yours.numbers,
-        mine.dates & yours.dates,
-        mine.identifiers & yours.identifiers,
-        mine.labels & yours.labels,
-    )
+    # The later text first, of which many earlier ones are asked.
     return (
-        any(shared)
+        any((yours := getattr(new.slots, each)) and yours & getattr(old.slots, each) for each in _SLOTS)
         or pair.announces
-        or (old.attitude is not None and new.attitude is not None)
-        or any(_LEXICON["defines"].match(each.text) is not None for each in (old, new))
+        or (new.attitude is not None and old.attitude is not None)
+        or new.is_defining
+        or old.is_defining
     )
 
 
+@of_each_pair
 def takes_place(pair: Pair) -> bool:
     """Whether the later text plainly replaces the earlier one, given that they are about the same thing.
 

@@ -8,8 +8,6 @@ asked where vectors are known; the weights are in pairing.json.
 
 import json
 import math
-import re
-from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
@@ -21,6 +19,7 @@ from supervisor_memory.compare.evidence import (
     apart,
     dropped,
     gives_another_value,
+    of_each_pair,
     of_slots,
     share,
     takes_place,
@@ -48,8 +47,6 @@ _OF_LANGUAGE = (
 )
 """What weighs otherwise in Chinese."""
 _ANNOUNCED = 1.0  # the change, in log odds, of a text with words as "from now on"
-_WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
-_ONE_PERSON = {"she": "he", "her": "his", "him": "his", "她": "他"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,11 +79,12 @@ def paired(pair: Pair, *, near: float, lead: float | None, before: Before) -> Pa
     return Paired(same, instead)
 
 
+@of_each_pair
 def exchanges_roles(pair: Pair) -> bool:
     """Whether two texts have the same words and two things changed places around a third: A reports to B, B
     reports to A; from Oslo to Bergen, from Bergen to Oslo. Not where a word as "by" or 被 turns the sentence
     round, nor what is only listed."""
-    mine, yours = _words(pair.old.text), _words(pair.new.text)
+    mine, yours = pair.old.words_counted, pair.new.words_counted
     return (
         _likeness(mine, yours) >= _SAME_WORDS
         and (_turned(pair) >= _TURNED or _change_places(pair))
@@ -97,7 +95,7 @@ def exchanges_roles(pair: Pair) -> bool:
 def _change_places(pair: Pair) -> bool:
     """Whether one thing and another, each of one to three words, changed places around something that is no
     "and"."""
-    a, b = (_WORD.findall(each.text.casefold()) for each in (pair.old, pair.new))
+    a, b = pair.old.words, pair.new.words
     while a and b and a[0] == b[0]:
         a, b = a[1:], b[1:]
     while a and b and a[-1] == b[-1]:
@@ -244,10 +242,6 @@ def _turned(pair: Pair) -> int:
 
 def _is_passive(text: str) -> bool:
     return _LEXICON["turned_round"].search(text) is not None
-
-
-def _words(text: str) -> Counter[str]:
-    return Counter(_ONE_PERSON.get(each, each) for each in _WORD.findall(text.casefold()))
 
 
 def _likeness(some: Mapping[str, int], others: Mapping[str, int]) -> float:

@@ -1,5 +1,6 @@
 """What one text says, as far as comparing it with another needs: each trait is read at its first use."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping
 from functools import cached_property, lru_cache
@@ -17,6 +18,8 @@ _MOST_TOKENS = 400
 _MOST_IN_CLAUSES, _MOST_CLAUSES = 400, 6
 _HEAD = 0.34
 _LEAST_OPENING = 4  # characters
+_WORD = re.compile(r"[a-z0-9]+|[\u3400-\u9fff]")
+_ONE_PERSON = {"she": "he", "her": "his", "him": "his", "她": "他"}
 _FIRST = 4  # terms that open a text: mostly what it is about
 _LEXICON = lexicon("pairs")
 _EMPTY = _LEXICON.words("particles") | STOP_WORDS
@@ -42,11 +45,14 @@ class Reading:
     that is the user, or unknown. `where` are those of a place or purpose before it ("at home I …"); `owner`
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
     supposed, wished for, or denied of others.
+    `told_of_it` are the words of what is told of a thing named before ("its owner is …"), `defined` those of
+    the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
     `announces` says that the text announces a change, `corrects` that it puts something right, `ends` that
     something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
-    gone", "instead of the blue". `states` are the attributes that its first `clauses` state. `letters` counts
-    three letters in a row, two in a text with other characters.
+    gone", "instead of the blue". `states` are the attributes that its first `clauses` state. `words` are all
+    its words and Chinese characters, which are counted without telling her from him. `letters` counts three
+    letters in a row, two in a text with other characters.
     """
 
     def __init__(self, text: str) -> None:
@@ -94,6 +100,14 @@ class Reading:
         return Counter(self.tokens)
 
     @cached_property
+    def words(self) -> tuple[str, ...]:
+        return tuple(_WORD.findall(self.text.casefold()))
+
+    @cached_property
+    def words_counted(self) -> Mapping[str, int]:
+        return Counter(_ONE_PERSON.get(each, each) for each in self.words)
+
+    @cached_property
     def letters(self) -> Mapping[str, int]:
         text = self.text.casefold()
         length = 3 if text.isascii() else 2
@@ -125,6 +139,20 @@ class Reading:
     @cached_property
     def is_unreal(self) -> bool:
         return _LEXICON["unreal"].search(self.text) is not None
+
+    @cached_property
+    def told_of_it(self) -> frozenset[str]:
+        told = _LEXICON["told_of_it"].finditer(self.text.casefold())
+        return frozenset(part for each in told for part in [*(each["en"] or "").split(), *(each["zh"] or "")])
+
+    @cached_property
+    def is_defining(self) -> bool:
+        return _LEXICON["defines"].match(self.text) is not None
+
+    @cached_property
+    def defined(self) -> frozenset[str]:
+        found = _LEXICON["defines"].match(self.text) or _LEXICON["means"].match(self.text)
+        return frozenset(tokens_of(found["what"] or found["zh"])) if found else frozenset()
 
     @cached_property
     def announces(self) -> bool:
@@ -181,7 +209,7 @@ class Reading:
         return stated(self.said)
 
 
-@lru_cache(maxsize=1_024)
+@lru_cache(maxsize=2_048)  # a user may have a thousand records, of which any may be a rival
 def read(text: str) -> Reading:
     """Read a text for comparing it; equal texts may give the same object."""
     return Reading(text)

@@ -7,7 +7,7 @@ more does not differ. Two exceptions: dates and negation have to agree.
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
@@ -79,8 +79,12 @@ class Slots:
         self._codes, self._dated = _codes(rest)
 
     @cached_property
+    def _parted(self) -> tuple[list[str], str]:
+        return _read(_LEXICON["date"], self._dated, _date)
+
+    @property
     def _undated(self) -> str:
-        return _LEXICON["date"].sub(" ", self._dated)
+        return self._parted[1]
 
     @cached_property
     def _counted(self) -> tuple[list[Number], str]:
@@ -92,7 +96,7 @@ class Slots:
 
     @cached_property
     def dates(self) -> frozenset[str]:
-        return _set(_date(match) for match in _LEXICON["date"].finditer(self._dated))
+        return _set(self._parted[0])
 
     @cached_property
     def is_negative(self) -> bool:
@@ -221,7 +225,30 @@ def _agree(a: Number, b: Number) -> bool:
 
 def _taken(pattern: re.Pattern[str], text: str) -> tuple[list[str], str]:
     """The matches of a pattern, and the text without them."""
-    return [match[0] for match in pattern.finditer(text)], pattern.sub(" ", text)
+    return _read(pattern, text, lambda match: match[0])
+
+
+def _read(
+    pattern: re.Pattern[str],
+    text: str,
+    read: Callable[[re.Match[str]], T | None],
+    *,
+    stays: Callable[[re.Match[str]], bool] = lambda match: False,
+) -> tuple[list[T], str]:
+    """What the matches of a pattern say, and the text without them, in one pass.
+
+    Args:
+        read: What a match says; None: nothing.
+        stays: Whether a match stays in the text all the same.
+    """
+    found: list[T] = []
+
+    def take(match: re.Match[str]) -> str:
+        if (said := read(match)) is not None:
+            found.append(said)
+        return match[0] if stays(match) else " "
+
+    return found, pattern.sub(take, text)
 
 
 # --- identifiers -----------------------------------------------------------------------------------------
@@ -233,14 +260,11 @@ _SQL_WORDS = _LEXICON.words("sql")
 
 def _codes(text: str) -> tuple[list[str], str]:
     """Code words, and the text without them; Q3 is a date."""
-    found = [
-        word
-        for match in _LEXICON["code"].finditer(text)
-        if not _LEXICON["date_like"].fullmatch(word := match[0])
-    ]
-    return found, _LEXICON["code"].sub(
-        lambda match: match[0] if _LEXICON["date_like"].fullmatch(match[0]) else " ", text
-    )
+
+    def is_date(match: re.Match[str]) -> bool:
+        return _LEXICON["date_like"].fullmatch(match[0]) is not None
+
+    return _read(_LEXICON["code"], text, lambda m: None if is_date(m) else m[0], stays=is_date)
 
 
 def _identifiers(quoted: list[str], codes: list[str], rest: str) -> Iterator[str]:
@@ -345,8 +369,7 @@ _LEXICON.give(
 
 def _numbers(text: str) -> tuple[list[Number], str]:
     text = _LEXICON["not_numbers"].sub(" ", text)
-    found = [number for match in _LEXICON["number"].finditer(text) if (number := _number(match))]
-    return found, _LEXICON["number"].sub(lambda match: " " if match["digits"] else match[0], text)
+    return _read(_LEXICON["number"], text, _number, stays=lambda match: match["digits"] is None)
 
 
 def _number(match: re.Match[str]) -> Number | None:

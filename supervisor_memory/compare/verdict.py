@@ -241,7 +241,7 @@ def _are_of_two_sides(pair: Pair) -> bool:
     """Whether two texts take different sides: one denies the sentence of the other, or VAT is in and out."""
     old, new = pair.old.slots, pair.new.slots
     is_denied = pair.is_template and old.is_negative != new.is_negative
-    return is_denied or bool(old.sides and new.sides and old.sides != new.sides)
+    return is_denied or bool(new.sides and old.sides and old.sides != new.sides)
 
 
 def _have_other_figures(pair: Pair) -> bool:
@@ -315,7 +315,7 @@ def _shares_nothing(pair: Pair, near: float | None) -> bool:
     """Whether two texts have no word in common and nothing else ties them, which most rivals do not."""
     if near is None or near >= _VERY_NEAR or pair.old.terms & pair.new.terms:
         return False
-    return not (pair.old.states and pair.new.states) and not is_told_otherwise(pair)
+    return not (pair.new.states and pair.old.states) and not is_told_otherwise(pair)
 
 
 def _says_more(pair: Pair) -> bool:

@@ -57,6 +57,11 @@ class Rivals(Sequence[Rival]):
         return self._nearest
 
     @property
+    def closest(self) -> float | None:
+        """The greatest cosine of any, as a search by meaning alone finds it; None: nothing can be told."""
+        return max((each.cosine for each in self.nearest if each.cosine is not None), default=None)
+
+    @property
     def of_subject(self) -> Record | None:
         return self._of_subject
 

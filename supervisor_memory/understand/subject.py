@@ -56,12 +56,14 @@ def people(text: str) -> People:
         of = match["of"] or match["bare"] or ""
         others[f"{of}{_NAMED.get(who, who)}".casefold()] = bool(of or match["own"])
         starts.append(match.start())
-    for match in _PEOPLE["other_zh"].finditer(plain):
+    is_chinese = not plain.isascii()
+    for match in _PEOPLE["other_zh"].finditer(plain) if is_chinese else ():
         if len(match["who"]) == 1 and not match["own"]:
             continue  # 热狗 is no dog
         others[f"{match['of'] or ''}{_NAMED[match['who']]}"] = bool(match["of"] or match["own"])
         starts.append(match.start())
-    rest = _PEOPLE["other_zh"].sub(" ", _PEOPLE["other"].sub(" ", plain))
+    rest = _PEOPLE["other"].sub(" ", plain) if starts else plain
+    rest = _PEOPLE["other_zh"].sub(" ", rest) if is_chinese else rest
     if match := _PEOPLE["he"].match(plain):
         others["he" if (match["he"] or match["zh"]).casefold() in ("he", "他") else "she"] = False
         starts.append(0)

@@ -272,9 +272,18 @@ class RivalsThere(Rivals):
 
     @looked_up
     def nearest(self) -> Sequence[Rival]:
+        return self._found(self.new.content, terms(self.new.content))
+
+    @looked_up
+    def closest(self) -> float | None:
+        if self.new.vector is None or "nearest" in self.__dict__:
+            return super().closest
+        found = self._found("", ())  # which costs a tenth
+        return max((each.cosine for each in found if each.cosine is not None), default=None)
+
+    def _found(self, text: str, asked: tuple[str, ...]) -> Sequence[Rival]:
         new = self.new
-        asked = terms(new.content)
-        query = Query(new.content, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
+        query = Query(text, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
         hits = self._view.search(query, limit=_RIVALS)
         # A vector of another text does not say what the record says: there words alone decide.
         stored = [

@@ -31,6 +31,9 @@ from supervisor_memory.stores.related import naming, related
 StoredVector: TypeAlias = tuple[str, Vector]
 """The name of the embedder, and the vector."""
 
+_Named: TypeAlias = tuple[str, str]
+"""A user, and a hash of a wording or a subject."""
+
 _TASK_SEGMENTS = 3
 
 
@@ -76,9 +79,10 @@ class State:
         self._numbers: dict[str, int] = {}
         self._users: dict[str, dict[Namespace, _Indexes]] = {}
         self._told_of: defaultdict[str, set[str]] = defaultdict(set)  # message → ids of records
+        self._worded: defaultdict[_Named, set[str]] = defaultdict(set)
         for record in self.records.values():
             self._indexes(record.namespace).ids[record.id] = record.place
-            self._note_messages(None, record)
+            self._note_names(None, record)
 
     def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
         """Work out what changes would do, without making them.
@@ -136,7 +140,7 @@ class State:
             self.vectors.pop(record_id, None)
             self._leave_places(record)
             self._indexes(record.namespace).forget(record_id)
-            self._note_messages(record, None)
+            self._note_names(record, None)
 
     def holder(self, place: Place, staged: Staged) -> str | None:
         """The id of the record that holds a place once `staged` is applied; None: it is free."""
@@ -184,13 +188,15 @@ class State:
         elif where.ref_ids is not None:
             told = (self._told_of.get(message, ()) for message in where.ref_ids)
             candidates = [self.records[i] for i in set[str]().union(*told)]
+        elif (named := _named(where)) is not None:
+            candidates = [self.records[i] for i in self._worded.get(named, ())]
         else:
             candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
         return (record for record in candidates if where.matches(record))
 
     def latest(self, where: Filter) -> Iterator[Record]:
         """The records that match, the last updated first, and of equals by falling id."""
-        if where.ids is not None or where.ref_ids is not None:
+        if where.ids is not None or where.ref_ids is not None or _named(where) is not None:
             yield from sorted(self.find(where), key=attrgetter("place"), reverse=True)
             return
         runs = (indexes.latest(where.behind) for indexes in self._searched(where))
@@ -278,15 +284,19 @@ class State:
         if before is not None and before.namespace != after.namespace:
             self._indexes(before.namespace).forget(before.id)
         self._indexes(after.namespace).note(after)
-        self._note_messages(before, after)
+        self._note_names(before, after)
 
-    def _note_messages(self, before: Record | None, after: Record | None) -> None:
+    def _note_names(self, before: Record | None, after: Record | None) -> None:
         if before is not None:
             for message in before.linked_ids:
                 self._told_of[message].discard(before.id)
+            for name in _names(before):
+                self._worded[name].discard(before.id)
         if after is not None:
             for message in after.linked_ids:
                 self._told_of[message].add(after.id)
+            for name in _names(after):
+                self._worded[name].add(after.id)
 
     def _indexes(self, namespace: Namespace) -> "_Indexes":
         of_user = self._users.setdefault(namespace[1], {})
@@ -321,6 +331,19 @@ class State:
         for row, (_, vector) in enumerate(there):
             values[row] = vector
         return [key for key, _ in there], values, True
+
+
+def _names(record: Record) -> Iterator[_Named]:
+    """By what lists find a record, beside its namespace."""
+    yield record.user_id, record.content_hash
+    if record.subject is not None:
+        yield record.user_id, record.subject
+
+
+def _named(where: Filter) -> _Named | None:
+    """What few records have, if the filter asks for it."""
+    name = where.subject if where.content_hash is None else where.content_hash
+    return None if name is None or where.user_id is None else (where.user_id, name)
 
 
 def _may_hold(where: Filter, namespace: Namespace) -> bool:

@@ -5,6 +5,7 @@ same, replaced when the later one says something else.
 """
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.evidence import (
@@ -19,7 +20,7 @@ from supervisor_memory.compare.evidence import (
     why_instead,
 )
 from supervisor_memory.compare.reading import read
-from supervisor_memory.compare.slots import Slots, same_slots
+from supervisor_memory.compare.slots import same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, verdicts
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks, tells
@@ -29,6 +30,9 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
 from supervisor_memory.understand.entities import entities, key_of
 from supervisor_memory.understand.sql import another_query, query_of
+
+if TYPE_CHECKING:
+    from supervisor_memory.embedding.protocol import Calibration
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
@@ -66,11 +70,7 @@ def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> D
     told = read(candidate.content)
     if candidate.subject is None and not (told.states or told.dropped or tells_a_change(candidate.content)):
         scale = view.embedder.calibration if view.embedder is not None else None
-        near = (each.cosine for each in rivals.of_kind(kind).nearest)
-        if scale is None or not any(
-            each is not None and nearness(each, unrelated=scale.unrelated, same=scale.same) >= _NEAR
-            for each in near
-        ):
+        if not _is_close(rivals.of_kind(kind), _NEAR, scale):
             return None  # what is not near says neither the same nor anything new
     decision = in_one_kind(candidate, rivals.of_kind(kind), view, kind=kind)
     if isinstance(decision, Merge):
@@ -107,11 +107,8 @@ def _is_near_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> boo
     if scale is None:
         return False
     said = read(candidate.content)
-    every = (
-        rival
-        for kind in _STATED
-        for rival in (rivals if kind == candidate.kind else rivals.of_kind(kind)).nearest
-    )
+    told = (rivals if kind == candidate.kind else rivals.of_kind(kind) for kind in _STATED)
+    every = (rival for some in told if _is_close(some, _NOT_FAR, scale) for rival in some.nearest)
     near = [
         (nearness(rival.cosine, unrelated=scale.unrelated, same=scale.same), rival.record)
         for rival in every
@@ -120,6 +117,14 @@ def _is_near_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> boo
     if tells_a_change(candidate.content) and any(each >= _NOT_FAR for each, _ in near):
         return True
     return any(each >= _NEAR and shares_words(beside(read(record.content), said)) for each, record in near)
+
+
+def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool:
+    """Whether the vector of any rival is that near."""
+    closest = rivals.closest
+    if scale is None or closest is None:
+        return False
+    return nearness(closest, unrelated=scale.unrelated, same=scale.same) >= least
 
 
 def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
@@ -170,7 +175,7 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
         return Merge(old)
     if old.attribute == ARTIFACT and _share_a_name_alone(old.content, new.content):
         return Add(old, apart="name-alone")
-    one, other = Slots(old.content), Slots(new.content)
+    one, other = read(old.content).slots, read(new.content).slots
     for slot in ("rates", "years", "labels"):
         mine, yours = getattr(one, slot), getattr(other, slot)
         if mine and yours and not mine & yours and new.value is None:
@@ -244,8 +249,11 @@ def _share_a_name_alone(old: str, new: str) -> bool:
     shared = set(terms(new)).intersection(terms(old))
     if not shared or has_cjk(old) != has_cjk(new):
         return False
+    named = {each.key for each in entities(new)}
+    if not named:
+        return False
     said = entities(old)
-    both = {each.key for each in said} & {each.key for each in entities(new)}
+    both = {each.key for each in said} & named
     if not shared <= {term for key in both for term in terms(key)}:
         return False
     is_about_another = min(said, key=lambda each: key_of(old).find(each.key)).key not in both
