@@ -1,44 +1,48 @@
 """What a write or an added sentence costs of CPU beside the embedding: judging, finding rivals, deciding.
 
-Run: python benchmarks/decision_cost.py [--lines 300]
+Run: python benchmarks/decision_cost.py [--lines 300] [--before CHECKOUT]
 
 The pairs and stories of benchmarks/kept are written, by `write` and by `add` of one message, for one user a
-language in a store in memory. All texts are embedded before, so that an embedder costs nothing while it is
-measured. Milliseconds of CPU of the process, once everything has been used once.
+language in a store in memory. Milliseconds of CPU of the process, without those of the embedder, once
+everything has been used once. With --before the package of another checkout is measured in turn, with the
+same texts; it may keep more or less of them.
 """
 
 import argparse
 import json
 import logging
+import os
 import statistics
+import subprocess
+import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-from kept import EMBEDDERS
-
-from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.embedding.open import open_embedder
-from supervisor_memory.understand.statements import sentences
-
 KEPT = Path(__file__).parent / "kept"
+EMBEDDERS = {"en": "all-MiniLM-L6-v2", "zh": "multilingual-e5-small"}
 WARM = 40
 """Texts before the clock counts: words and weights are read, patterns compiled."""
+TURNS = 2
+"""How often each checkout is measured; of each text the least cost counts."""
 
 
 class Known:
-    """An embedder that has the vectors of its texts at hand."""
+    """An embedder that tells what it has spent."""
 
-    def __init__(self, embedder: Any, known: Iterable[str]) -> None:
-        self._embedder = embedder
-        self._known = {text: embedder.embed_documents([text])[0] for text in known}
+    def __init__(self, embedder: Any, known: Sequence[str]) -> None:
+        self._embedder, self.spent = embedder, 0.0
+        self._known = dict(zip(known, embedder.embed_documents(known), strict=True))
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._embedder, name)
 
     def embed_documents(self, asked: Iterable[str]) -> list[Any]:
-        return [self._known[each] if each in self._known else self._new(each) for each in asked]
+        begun = time.process_time()
+        found = [self._known[each] if each in self._known else self._new(each) for each in asked]
+        self.spent += time.process_time() - begun
+        return found
 
     def _new(self, text: str) -> Any:
         return self._known.setdefault(text, self._embedder.embed_documents([text])[0])
@@ -53,32 +57,62 @@ def texts(lang: str) -> list[str]:
 
 def cost(lang: str, way: str, lines: int) -> list[float]:
     """Milliseconds of CPU of each text, in order."""
+    from supervisor_memory import Settings, SupervisorMemory
+    from supervisor_memory.embedding.open import open_embedder
+
+    logging.disable(logging.WARNING)
     settings = Settings(backend="in_memory", embedding_model=EMBEDDERS[lang])
     said = texts(lang)[: lines + WARM]
-    pieces = {piece for text in said for piece in (text, *sentences(text))}
-    embedder = Known(open_embedder(EMBEDDERS[lang], dimension=None), pieces)
+    embedder = Known(open_embedder(EMBEDDERS[lang], dimension=None), said)
     found = []
     with SupervisorMemory(settings=settings, embedder=embedder) as memory:
         for text in said:
-            begun = time.process_time()
+            begun = time.process_time() - embedder.spent
             if way == "write":
                 memory.write(text, user_id=lang)
             else:
                 memory.add([{"role": "user", "content": text}], user_id=lang, session_id=lang)
-            found.append(1_000 * (time.process_time() - begun))
+            found.append(1_000 * (time.process_time() - embedder.spent - begun))
     return found[WARM:]
+
+
+def measured(checkout: Path, lang: str, way: str, lines: int) -> list[float]:
+    """The costs in a process of its own, with the package of a checkout."""
+    run = [sys.executable, __file__, "--lines", str(lines), "--only", lang, way]
+    environment = {**os.environ, "PYTHONPATH": str(checkout)}
+    told = subprocess.run(run, env=environment, check=True, capture_output=True, text=True)
+    return list(map(float, told.stdout.split()))
+
+
+def least(runs: Sequence[Sequence[float]]) -> list[float]:
+    """Of each text the least of several runs."""
+    return [min(each) for each in zip(*runs, strict=True)]
+
+
+def told(found: Sequence[float]) -> str:
+    late = sorted(found)[int(0.95 * len(found))]
+    return f"median {statistics.median(found):.2f} ms, p95 {late:.2f} ms of CPU"
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--lines", type=int, default=300)
+    parser.add_argument("--before", type=Path, help="another checkout, to be measured in turn")
+    parser.add_argument("--only", nargs=2, metavar=("LANGUAGE", "WAY"), help=argparse.SUPPRESS)
     options = parser.parse_args()
-    logging.disable(logging.WARNING)
+    if options.only:
+        print(*(cost(*options.only, options.lines)))
+        return
+    here = Path(__file__).parent.parent
     for lang in EMBEDDERS:
         for way in ("write", "add"):
-            found = sorted(cost(lang, way, options.lines))
-            middle, late = statistics.median(found), found[int(0.95 * len(found))]
-            print(f"{lang} {way}: median {middle:.2f} ms, p95 {late:.2f} ms of CPU, {len(found)} texts")
+            checkouts = [here] if options.before is None else [options.before.resolve(), here]
+            runs = [[measured(each, lang, way, options.lines) for each in checkouts] for _ in range(TURNS)]
+            *before, now = [least(some) for some in zip(*runs, strict=True)]
+            print(f"{lang} {way}: {told(now)}, {len(now)} texts")
+            for earlier in before:
+                ratio = statistics.median(now) / statistics.median(earlier)
+                print(f"{lang} {way}, before: {told(earlier)}; {ratio:.2f} times as much now")
 
 
 if __name__ == "__main__":

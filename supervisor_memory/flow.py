@@ -283,7 +283,9 @@ def in_parts(said: Remembering) -> Sequence[Remembering]:
 
     What was said, word for word, and what is to be told of the rest go with the last.
     """
-    starts = range(0, max(len(said.candidates), 1), _TOGETHER)
+    if len(said.candidates) <= _TOGETHER:
+        return [said]
+    starts = range(0, len(said.candidates), _TOGETHER)
     *firsts, last = (said.candidates[start : start + _TOGETHER] for start in starts)
     bare = replace(said, perhaps=(), verbatim=(), skipped=(), unkept=())
     begun = [replace(bare, candidates=some) for some in firsts]

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from importlib.resources import files
+from itertools import islice
 
 from supervisor_memory.language.terms import HAN
 
@@ -110,9 +111,9 @@ def weigh(text: str, weights: Weights) -> Learned:
     known = {each: found for each in read if (found := weights.features.get(each))}
     share = 1 / math.sqrt(len(known) or 1)
     bias = weights.features[""]
-    lasting, wish = (bias[n] + share * sum(found[n] for found in known.values()) for n in range(len(bias)))
-    told = (each for each in known if _READABLE.fullmatch(each) and known[each][0] > 0)
-    shown = sorted(told, key=lambda each: (-known[each][0], each))[:_SHOWN]
+    lasting, wish = (bias[n] + share * sum([found[n] for found in known.values()]) for n in range(len(bias)))
+    strongest = sorted((-found[0], each) for each, found in known.items() if found[0] > 0)
+    shown = islice((each for _, each in strongest if _READABLE.fullmatch(each)), _SHOWN)
     chance = _chance(lasting)
     words = {each.lower() for each in _LETTERS.findall(text)}
     is_familiar = 2 * len(words & known.keys()) >= len(words)
