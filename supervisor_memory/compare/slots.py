@@ -467,11 +467,9 @@ _LIMITS = _LEXICON.patterns("limits")
 
 _OPPOSITES = lexicon("sides")
 _WAYS, _PARTED = _OPPOSITES.rows("ways"), _OPPOSITES.rows("parts")
-_TEXTS: dict[str, str] = {}
-for _side, _text in (each for row in (*_WAYS, *_PARTED) for each in row.items()):
-    _TEXTS[_side] = f"{_TEXTS[_side]}|{_text}" if _side in _TEXTS else _text
+_TEXTS = {side: text for row in (*_WAYS, *_PARTED) for side, text in row.items()}
 _SIDES = {side: _OPPOSITES.compiled(text, side) for side, text in _TEXTS.items()}
-_ANY_SIDE = _OPPOSITES.compiled("|\n".join(_TEXTS.values()), "sides")
+_ANY_SIDE = _OPPOSITES.compiled("|".join(_TEXTS.values()), "sides")
 OPPOSITE: Mapping[str, str] = {
     side: other for row in (*_WAYS, *_PARTED) for side, other in zip(row, reversed(row), strict=True)
 }
