@@ -1,18 +1,21 @@
 """Can a note tell that nothing answers? What the bound of `doubt.keep_few` takes of notes, and of answers.
 
-Run: python benchmarks/nothing.py
+Run: python benchmarks/nothing.py [--together] [--embedder MODEL]
 
 Two memories a language: the facts of `benchmarks/relations` and those of `benchmarks/quality`. Each is asked
 its own questions; the other's, which it cannot answer; and its own once more with all records gone that
 answer, so that only their like is left. Where the best records of a note together have less evidence than
-the bound, two are told beside standing preferences.
+the bound, two are told beside standing preferences, or a way through them. --together puts both into one
+memory, where a question of another's is none.
 
 Columns, for every other question of a kind and then for those between: answerable questions with all
 evidence in the note; then records of a note, and how many notes have two or fewer, of questions that nothing
 answers: those about the memory's own world, the other memory's, and those whose answers are gone.
 """
 
+import argparse
 import json
+import random
 import statistics
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -20,12 +23,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+import relations
 from relations import HERE, USER, Question, facts, opened, questions, told
 
 from supervisor_memory import DEFAULT, Scope, SupervisorMemory
 from supervisor_memory.stages.post_retrieval import doubt
 
-BOUNDS: Final = (0.0, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0, 1.1)
+BOUNDS: Final = (0.0, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15)
 KINDS: Final = ("own", "another's", "gone")
 
 
@@ -77,6 +81,18 @@ def without(memory: SupervisorMemory, world: str, question: Question) -> Asked:
     return found
 
 
+def together(paths: Sequence[Path]) -> Iterator[Asked]:
+    """The answers of one memory with the facts of all files."""
+    worlds = [(path, *world(path)) for path in paths]
+    texts = [text for _, some, _ in worlds for text in some]
+    random.Random(len(texts)).shuffle(texts)
+    with opened(paths[0], DEFAULT, texts) as memory:
+        for path, _, own in worlds:
+            name = path.parent.name
+            yield from (asked(memory, name, each, "" if each.evidence else "own") for each in own)
+            yield from (without(memory, name, each) for each in own if each.evidence)
+
+
 def all_asked(paths: Sequence[Path]) -> Iterator[Asked]:
     worlds = [world(path) for path in paths]
     for path, (texts, own), (_, others) in zip(paths, worlds, reversed(worlds), strict=True):
@@ -100,15 +116,23 @@ def figures(some: Sequence[Asked], at: int) -> str:
     columns = [f"{statistics.mean(each.held[at] for each in some if not each.kind):.3f}"]
     for kind in KINDS:
         left = [each.records[at] for each in some if each.kind == kind]
+        if not left:
+            continue
         few = statistics.mean(each <= doubt.FEW for each in left)
         columns.append(f"{statistics.mean(left):5.2f} {few:4.2f}")
     return "  ".join(columns)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--together", action="store_true")
+    parser.add_argument("--embedder")
+    options = parser.parse_args()
+    if options.embedder:
+        relations.E5 = relations.MINILM = options.embedder
     for language in ("en", "zh"):
         paths = (HERE / "relations" / f"{language}.json", HERE / "quality" / f"facts_{language}.json")
-        answers = halves([*all_asked(paths)])
+        answers = halves([*(together if options.together else all_asked)(paths)])
         print(f"{language}: {sum(map(len, answers))} questions")
         for at, bound in enumerate(BOUNDS):
             print(f"  {bound:4.2f}  " + "   ".join(figures(half, at) for half in answers))

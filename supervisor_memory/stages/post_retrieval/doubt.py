@@ -1,6 +1,7 @@
 """Tell little where a note may be asked about something that no record knows, though some resemble it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
@@ -9,16 +10,19 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
+from supervisor_memory.understand.entities import named_terms
 from supervisor_memory.understand.questions import asks_for_several
 
-KNOWN = 0.95
-"""The evidence in the best records together from which they may answer; docs/relations.md has the curve."""
+KNOWN = 1.05
+"""The evidence in the best records together from which they may answer; docs/relations.md has the curve.
+However alike in meaning, one of them holds a word of the question."""
 FEW = 2
 _BEST = 3  # records over which the words of a question of several steps are spread
+_STEPS = 2  # of a way between records, as many as a walk takes
 
 
 def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
-    """Keep the best record of a note, and what it leads to or the next, where none is surely an answer.
+    """Keep of a note a way through its records, or the best and the next, where none is surely an answer.
 
     What stands, and what an operator added for its own reasons, stays. Nothing goes where a message is
     quoted, which answers, or where the question asks for several things, among which none leads.
@@ -27,23 +31,73 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     if turn.purpose != "note" or not least_relevance(turn, view.settings) or asks_for_several(turn.text):
         return plan
     counted = [hit for hit in plan.hits if "standing" not in hit.parts and hit.found in (None, FOUND_AS)]
-    if len(counted) <= FEW or any(hit.excerpt for hit in plan.hits) or _is_known(plan):
+    if plan.query is None or len(counted) <= FEW or any(hit.excerpt for hit in plan.hits):
         return plan
-    kept = {hit.record.id for hit in _needed(counted)}
+    asked = frozenset(plan.query.terms)
+    if _is_known([*plan.hits, *(each.hit for each in plan.dropped)], asked):
+        return plan
+    kept = {hit.record.id for hit in _way(counted, asked) or _needed(counted)}
     others = {hit.record.id for hit in counted} - kept
     return plan.keeping((hit for hit in plan.hits if hit.record.id not in others), others="no-answer")
 
 
-def _is_known(plan: Recalling) -> bool:
+def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
     """Whether the best records have enough of the question; without vectors nobody can tell."""
-    found = [hit for hit in (*plan.hits, *(each.hit for each in plan.dropped)) if "match" in hit.parts]
-    alike = max((hit.parts["sim"] for hit in found if "sim" in hit.parts), default=1.0)
-    if plan.query is None or alike >= KNOWN:
+    found = [hit for hit in hits if "match" in hit.parts]
+    alike = max((hit.parts["sim"] for hit in found if "sim" in hit.parts), default=None)
+    if alike is None:
         return True
     best = sorted(found, key=lambda hit: -hit.score)[:_BEST]
     held = {term for hit in best for term in terms(hit.record.searched_text)}
-    asked = frozenset(plan.query.terms)
     return together(alike, len(held & asked) / max(1, len(asked))) >= KNOWN
+
+
+def _way(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
+    """The way from one of the best records over what they name that holds most words of the question, and of
+    such ways the shortest; empty where none gains a word.
+
+    The words of a question of several steps are spread over its facts: a record that has few of them answers
+    where the others on its way have the rest. What merely resembles the question leads nowhere.
+    """
+    places = [_Place.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)]
+    ways = [way for first in places[:_BEST] for way in _ways([first], places)]
+    return [place.hit for place in max(ways, key=lambda way: (_held(way), -len(way)), default=())]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Place:
+    """A record on a way: the words of the question that it holds, its others, and those of what it names."""
+
+    hit: Hit
+    asked: frozenset[str]
+    others: frozenset[str]
+    names: frozenset[str]
+
+    @classmethod
+    def of(cls, hit: Hit, asked: frozenset[str]) -> "_Place":
+        held = frozenset(terms(hit.record.searched_text))
+        return cls(hit, held & asked, held - asked, named_terms(hit.record.content) - asked)
+
+    def leads_to(self, other: "_Place") -> bool:
+        """Whether one of both names what the other holds."""
+        return not (self.names.isdisjoint(other.others) and other.names.isdisjoint(self.others))
+
+
+def _ways(way: Sequence[_Place], places: Sequence[_Place]) -> Iterator[Sequence[_Place]]:
+    """The ways that go on from this one and end with a record that holds another word of the question."""
+    for place in places:
+        if place in way or not way[-1].leads_to(place):
+            continue
+        further = [*way, place]
+        if _held(further) > _held(way):
+            yield further
+        if len(further) <= _STEPS:
+            yield from _ways(further, places)
+
+
+def _held(way: Sequence[_Place]) -> int:
+    """How many different words of the question the records of a way hold."""
+    return len(frozenset().union(*(place.asked for place in way)))
 
 
 def _needed(counted: Sequence[Hit]) -> Sequence[Hit]:
