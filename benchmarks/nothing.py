@@ -23,7 +23,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-import relations
 from relations import HERE, USER, Question, facts, opened, questions, told
 
 from supervisor_memory import DEFAULT, Scope, SupervisorMemory
@@ -81,23 +80,23 @@ def without(memory: SupervisorMemory, world: str, question: Question) -> Asked:
     return found
 
 
-def together(paths: Sequence[Path]) -> Iterator[Asked]:
+def together(paths: Sequence[Path], embedder: str | None) -> Iterator[Asked]:
     """The answers of one memory with the facts of all files."""
     worlds = [(path, *world(path)) for path in paths]
     texts = [text for _, some, _ in worlds for text in some]
     random.Random(len(texts)).shuffle(texts)
-    with opened(paths[0], DEFAULT, texts) as memory:
+    with opened(paths[0], DEFAULT, texts, embedder=embedder) as memory:
         for path, _, own in worlds:
             name = path.parent.name
             yield from (asked(memory, name, each, "" if each.evidence else "own") for each in own)
             yield from (without(memory, name, each) for each in own if each.evidence)
 
 
-def all_asked(paths: Sequence[Path]) -> Iterator[Asked]:
+def all_asked(paths: Sequence[Path], embedder: str | None) -> Iterator[Asked]:
     worlds = [world(path) for path in paths]
     for path, (texts, own), (_, others) in zip(paths, worlds, reversed(worlds), strict=True):
         name = path.parent.name
-        with opened(path, DEFAULT, texts) as memory:
+        with opened(path, DEFAULT, texts, embedder=embedder) as memory:
             yield from (asked(memory, name, each, "" if each.evidence else "own") for each in own)
             yield from (asked(memory, name, Question(each.text, 0, ()), "another's") for each in others)
             yield from (without(memory, name, each) for each in own if each.evidence)
@@ -128,11 +127,9 @@ def main() -> None:
     parser.add_argument("--together", action="store_true")
     parser.add_argument("--embedder")
     options = parser.parse_args()
-    if options.embedder:
-        relations.E5 = relations.MINILM = options.embedder
     for language in ("en", "zh"):
         paths = (HERE / "relations" / f"{language}.json", HERE / "quality" / f"facts_{language}.json")
-        answers = halves([*(together if options.together else all_asked)(paths)])
+        answers = halves([*(together if options.together else all_asked)(paths, options.embedder)])
         print(f"{language}: {sum(map(len, answers))} questions")
         for at, bound in enumerate(BOUNDS):
             print(f"  {bound:4.2f}  " + "   ".join(figures(half, at) for half in answers))

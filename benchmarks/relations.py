@@ -75,10 +75,13 @@ def facts(path: Path, beside: int) -> Sequence[str]:
     return mixed
 
 
-def opened(path: Path, recipe: Recipe, texts: Sequence[str]) -> SupervisorMemory:
+def opened(
+    path: Path, recipe: Recipe, texts: Sequence[str], *, embedder: str | None = None
+) -> SupervisorMemory:
+    """A memory of these texts, with the language's embedder unless another is named."""
     memory = SupervisorMemory(
         Settings(
-            embedding_model=E5 if path.stem.endswith("zh") else MINILM,
+            embedding_model=embedder or (E5 if path.stem.endswith("zh") else MINILM),
             search_timeout_ms=PATIENCE_MS,
             write_timeout_ms=PATIENCE_MS,
         ),

@@ -169,7 +169,7 @@ def walks(records: int, rounds: int = 200) -> Mapping[str, Sequence[float]]:
         return tuple(f"name_{number}" for number in sorted(set(held[row].tolist())))
 
     def read(rows: Sequence[int]) -> Mapping[int, Start]:
-        return {row: Start(of(row), of(row)) for row in rows}
+        return {row: Start(of(row), partial(of, row)) for row in rows}
 
     def alike(rows: Rows) -> Floats:
         return np.full(len(rows), 0.5, dtype=np.float32)

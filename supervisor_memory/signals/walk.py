@@ -8,9 +8,10 @@ floods a walk.
 """
 
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from functools import partial
+from itertools import islice
 
 import numpy as np
 
@@ -22,6 +23,7 @@ MOST_TERMS = 256
 """Different terms of a text that are looked at."""
 # Weights of words outside names; a name weighs 1. Chinese names have no form of their own.
 _NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
+_TIES = 3  # rows that share as much with a text, up to which they are looked at before its names
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
 GO_ON = 2
 """Of those reached by a step, so many are gone on from, the best."""
@@ -35,12 +37,12 @@ class Start:
 
     Args:
         terms: Its terms, in order.
-        named: Those that are of names.
+        named: Gives those that are of names.
         weight: How much what is found from here counts, in [0, 1].
     """
 
     terms: Sequence[str]
-    named: Collection[str]
+    named: Callable[[], Collection[str]]
     weight: float = 1.0
 
 
@@ -62,72 +64,67 @@ class Reached:
     by: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Rows that share rare terms with some texts, one after the other for each text, by rising row.
-
-    Attributes:
-        texts: The number of the text that a row is joined to.
-        close: How closely, in [0, 1], where 1 is one name that only two records hold.
-    """
-
-    rows: Rows
-    texts: Rows
-    close: Floats
-
-
 Fit = Callable[[Rows], Floats]
 """Takes rows; gives how much each is like the question, in [0, 1]."""
 Read = Callable[[Sequence[int]], Mapping[int, Start]]
 """Takes rows, the best first; gives the texts of the first `GO_ON` that may be gone on from."""
+Own = Callable[[Sequence[int]], Collection[int]]
+"""Takes rows; gives those that a walk has begun at."""
 
 
-def joined(indexes: Sequence[Index], texts: Sequence[Start], *, without: Collection[str]) -> Joined:
-    """Join rows to texts by rare terms, all texts in one go.
+def joined(
+    indexes: Sequence[Index],
+    text: Start,
+    *,
+    without: Collection[str],
+    least: float = 0.0,
+    own: Own = lambda _: (),
+) -> Mapping[int, float]:
+    """Rows that share rare terms with a text → how closely, in (0, 1], where 1 is one name that two hold.
+
+    What a text names is looked for only where a row would be close enough if all that it shares were named.
 
     Args:
         without: Terms that do not count, since they are searched for anyway.
+        least: How closely.
+        own: Takes rows that share most with the text; gives those of them whose text it is.
     """
     records = sum([len(index) for index in indexes])
-    places = [*accumulate((index.size for index in indexes), initial=0)]
-    known: dict[str, tuple[Rows, float] | None] = dict.fromkeys(without)
-    held: list[Rows] = []
-    worth: list[float] = []
-    for number, text in enumerate(texts):
-        for term in islice(dict.fromkeys(text.terms), MOST_TERMS):
-            if term not in known:
-                known[term] = _holders(indexes, places, term, records)
-            if (found := known[term]) is not None:
-                rows, rarity = found
-                held.append(rows + number * places[-1] if number else rows)
-                share = 1.0 if term in text.named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK
-                worth.append(share * rarity)
-    if not held:
-        return Joined(_NO_ROWS, _NO_ROWS, np.zeros(0, dtype=np.float32))
-    every, weights = np.concatenate(held), np.repeat(worth, [len(rows) for rows in held])
-    order = every.argsort(kind="stable")
-    every = every[order]
-    firsts = np.flatnonzero(np.concatenate([_ONE, every[1:] != every[:-1]]))
-    sums = np.add.reduceat(weights[order], firsts)
-    numbers, rows = np.divmod(every[firsts], places[-1])
-    return Joined(rows, numbers, np.minimum(sums / math.log1p(records / 2), 1.0).astype(np.float32))
+    shared = [*_shared(indexes, text.terms, without, records)]
+    scale = math.log1p(records / 2)
+    at_most: dict[int, float] = {}
+    for _, rows, rarity in shared:
+        for row in rows:
+            at_most[row] = at_most.get(row, 0.0) + rarity
+    near = {row: most for row, most in at_most.items() if most >= least * scale}
+    closest = max(near.values(), default=0.0)
+    ties = [row for row, value in near.items() if value == closest]
+    for row in own(ties) if 0 < len(ties) <= _TIES else ():
+        near.pop(row, None)
+    if not near:
+        return {}
+    named, close = text.named(), dict.fromkeys(near, 0.0)
+    for term, rows, rarity in shared:
+        worth = rarity * (1.0 if term in named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK)
+        for row in rows:
+            if row in close:
+                close[row] += worth
+    return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least * scale}
 
 
-_NO_ROWS = np.zeros(0, dtype=np.intp)
-_ONE = np.ones(1, dtype=np.bool_)
-
-
-def _holders(
-    indexes: Sequence[Index], places: Sequence[int], term: str, records: int
-) -> tuple[Rows, float] | None:
-    """The rows with a term, and its rarity; None: too many hold it, or nobody."""
-    counts = [index.count(term) for index in indexes]
-    if not 0 < sum(counts) <= MOST_HOLDERS:
-        return None
-    told = zip(indexes, places, counts, strict=False)
-    some = [index.holders(term) + at if at else index.holders(term) for index, at, count in told if count]
-    rows = some[0] if len(some) == 1 else np.concatenate(some)
-    return (rows, math.log1p(records / len(rows))) if len(rows) else None
+def _shared(
+    indexes: Sequence[Index], some: Sequence[str], without: Collection[str], records: int
+) -> Iterator[tuple[str, Sequence[int], float]]:
+    """The rare ones of some terms, each with the rows that hold it and its rarity."""
+    for term in islice(dict.fromkeys(some), MOST_TERMS):
+        if term in without or not 0 < sum([index.count(term) for index in indexes]) <= MOST_HOLDERS:
+            continue
+        rows, first = list[int](), 0
+        for index in indexes:
+            rows += [row + first for row in index.holders(term).tolist()]
+            first += index.size
+        if rows:
+            yield term, rows, math.log1p(records / len(rows))
 
 
 def walk(
@@ -137,6 +134,7 @@ def walk(
     without: Collection[str],
     fit: Fit,
     read: Read,
+    own: Own = lambda _: (),
     steps: int = 2,
     least: float = 0.0,
     most: int = 100,
@@ -162,6 +160,7 @@ def walk(
             ways,
             without=without,
             fit=fit,
+            own=own,
             least=least,
             most=most,
             ways_on=ways_on,
@@ -183,6 +182,7 @@ def _step(
     *,
     without: Collection[str],
     fit: Fit,
+    own: Own,
     least: float,
     most: int,
     ways_on: int,
@@ -190,19 +190,29 @@ def _step(
 ) -> tuple[Sequence[Reached], Sequence[Reached]]:
     """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
     the rows to go on from."""
-    near = joined(indexes, texts, without=without)
-    left = np.array([way.carried * (_FURTHER if way.row >= 0 else 1.0) for way in ways], dtype=np.float32)
-    carried = left[near.texts] * near.close
-    kept = _closest(near.texts, carried, np.float32(least))
-    if any(index.has_streams for index in indexes):
-        kept = kept[[not _is_said(indexes, row) for row in near.rows[kept].tolist()]]
-    rows, numbers, carried = near.rows[kept], near.texts[kept], carried[kept]
-    worth = carried * (_BY_PATH + (1 - _BY_PATH) * fit(rows))
-    order = np.lexsort((-rows, -worth))
+    near = list[tuple[float, int, int]]()
+    for number, (text, way) in enumerate(zip(texts, ways, strict=True)):
+        left = way.carried * (_FURTHER if way.row >= 0 else 1.0)
+        if not 0 < left >= least:
+            continue
+        begun = own if way.row < 0 else partial(_itself, way.row)
+        close = joined(indexes, text, without=without, least=least / left, own=begun)
+        rows = [row for row in close if not _is_said(indexes, row)]
+        some = sorted(((left * close[row], number, row) for row in rows), reverse=True)
+        near += some[:_JOINED]
+    if not near:
+        return (), ()
+    likeness = fit(np.array([row for _, _, row in near], dtype=np.intp)).tolist()
+    told = sorted(
+        (
+            (carried * (_BY_PATH + (1 - _BY_PATH) * like), row, carried, number)
+            for (carried, number, row), like in zip(near, likeness, strict=True)
+        ),
+        key=lambda each: (-each[0], -each[1]),
+    )
     found: dict[int, Reached] = {}
     further: dict[int, Reached] = {}
-    told = zip(*(each[order].tolist() for each in (rows, worth, carried, numbers)), strict=True)
-    for row, value, remains, number in told:
+    for value, row, remains, number in told:
         way = ways[number]
         is_known = row in found or row in further or (row in best and best[row].worth >= value)
         if is_known or row in way.by:
@@ -218,19 +228,13 @@ def _step(
     return [*found.values()], [*further.values()]
 
 
-def _closest(numbers: Rows, carried: Floats, least: np.float32) -> Rows:
-    """The places of those joined closest to each text."""
-    kept = np.flatnonzero(carried >= least)
-    if len(kept) <= _JOINED:
-        return kept
-    kept = kept[np.lexsort((-carried[kept], numbers[kept]))]
-    of_texts = numbers[kept]
-    return kept[np.arange(len(kept)) - np.searchsorted(of_texts, of_texts) < _JOINED]
+def _itself(row: int, _: Sequence[int]) -> Sequence[int]:
+    return (row,)
 
 
 def _is_said(indexes: Sequence[Index], row: int) -> bool:
     for index in indexes:
         if row < index.size:
-            return index.is_said(row)
+            return index.has_streams and index.is_said(row)
         row -= index.size
     return False

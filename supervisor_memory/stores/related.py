@@ -6,6 +6,7 @@ another user's, is on no way: only what a search may find is walked over.
 """
 
 from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from itertools import accumulate, islice
 from operator import attrgetter
 from typing import Final, TypeAlias
@@ -147,6 +148,7 @@ class _Walk:
             without=self._asked,
             fit=self._fit,
             read=self._read,
+            own=self._own,
             least=least,
             most=limit + len(self._left_out),
         )
@@ -182,10 +184,19 @@ class _Walk:
         return Hit(record, 0.0, FrozenDict(parts), path=path)
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
+        found: dict[int, Start] = {}
+        for first in range(0, len(rows), GO_ON):  # no more records are read than that takes
+            self._look(some := rows[first : first + GO_ON])
+            known = ((row, self._known[row]) for row in some if row in self._known)
+            found |= {row: _start(each.content) for row, each in known if each.id not in self._begun}
+            if len(found) >= GO_ON:
+                break
+        return dict(islice(found.items(), GO_ON))
+
+    def _own(self, rows: Sequence[int]) -> Collection[int]:
+        """Those of some rows that the walk has begun at, as the search has just read them."""
         self._look(rows)
-        known = ((row, self._known[row]) for row in rows if row in self._known)
-        texts = ((row, each.content) for row, each in known if each.id not in self._begun)
-        return {row: _start(text) for row, text in islice(texts, GO_ON)}
+        return [row for row in rows if row in self._known and self._known[row].id in self._begun]
 
     def _look(self, rows: Sequence[int]) -> None:
         """Read the records of rows, those that the searcher may see."""
@@ -243,4 +254,4 @@ def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:
 
 
 def _start(text: str, weight: float = 1.0) -> Start:
-    return Start(terms(text), named_terms(text), weight)
+    return Start(terms(text), partial(named_terms, text), weight)

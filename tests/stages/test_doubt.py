@@ -59,7 +59,11 @@ def test_the_second_is_what_the_best_leads_to_where_that_is_no_less_relevant() -
         ),
         (
             "缺货雷达的那张表归谁维护？",
-            ["缺货雷达取自 dws_stock_day", "dws_stock_day 由 stock_roll 写入", "stock_roll 归谁维护都写在首页"],
+            [
+                "缺货雷达取自 dws_stock_day",
+                "dws_stock_day 由 stock_roll 写入",
+                "stock_roll 归谁维护都写在首页",
+            ],
         ),
     ],
 )

@@ -13,9 +13,8 @@ from supervisor_memory.stages.retrieval.search import least_relevance
 from supervisor_memory.understand.entities import named_terms
 from supervisor_memory.understand.questions import asks_for_several
 
-KNOWN = 1.05
-"""The evidence in the best records together from which they may answer; docs/relations.md has the curve.
-However alike in meaning, one of them holds a word of the question."""
+KNOWN = 0.95
+"""The evidence in the best records together from which they may answer; docs/relations.md has the curve."""
 FEW = 2
 _BEST = 3  # records over which the words of a question of several steps are spread
 _STEPS = 2  # of a way between records, as many as a walk takes
