@@ -13,6 +13,7 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from operator import is_
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
 
@@ -109,9 +110,10 @@ class Recalling(_Carrying):
 
     def keeping(self, hits: Iterable[Hit], *, others: str) -> "Recalling":
         """Go on with some of the hits. `others` is the code of `explain.py` for the dropped ones."""
-        kept = tuple(hits)
-        if len(kept) == len(self.hits):
-            return replace(self, hits=replace(self.hits, items=kept))
+        kept, every = tuple(hits), self.hits.items
+        if len(kept) == len(every):
+            is_same = all(map(is_, kept, every))
+            return self if is_same else replace(self, hits=replace(self.hits, items=kept))
         ids = {hit.record.id for hit in kept}
         dropped = tuple([Considered(hit, others) for hit in self.hits if hit.record.id not in ids])
         return replace(self, hits=replace(self.hits, items=kept), dropped=(*self.dropped, *dropped))
@@ -122,6 +124,8 @@ class Recalling(_Carrying):
         judged = [(hit, why(hit)) for hit in self.hits]
         kept = tuple([hit for hit, code in judged if not code])
         dropped = tuple([Considered(hit, code) for hit, code in judged if code])
+        if not dropped:
+            return self
         return replace(self, hits=replace(self.hits, items=kept), dropped=(*self.dropped, *dropped))
 
 
