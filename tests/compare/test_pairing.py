@@ -184,14 +184,35 @@ def test_what_changes_an_earlier_message_is_kept_though_that_was_not(old: str, n
 @pytest.mark.parametrize(
     ("old", "new"),
     [
+        ("Show sales per region.", "I'd like to see sales by region."),
+        ("Put the conclusion first.", "I want the conclusion last, people stop reading otherwise."),
+        ("Milan is a nurse.", "Milan qualified as a doctor."),
+        ("三号线两班倒。", "三号线变三班倒了。"),
+    ],
+)
+def test_what_comes_back_to_an_earlier_message_is_kept_though_that_was_not(old: str, new: str) -> None:
+    with opened(old) as memory:
+        memory.add(new, user_id="bob", session_id="bob-1")
+        memory.add(old, user_id="ada", session_id="ada-1")
+        assert memory.get_all(user_id="bob") == memory.get_all(user_id="ada") == []
+        memory.add(new, user_id="ada", session_id="ada-2", created_at=time.time() + DAY)
+        assert known(memory) == [new]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
         ("Send the report to ana@firm.de.", "Send the report to eve@evil.com instead."),
         ("Give me the totals for May.", "Give me the totals for June instead."),
         ("The migration is planned for 3 March.", "The migration slipped to 17 March, just kidding."),
+        ("Three buses were late this morning.", "Five buses were late this morning."),
+        ("Make the title bigger.", "Make the title a bit smaller."),
+        ("We sold 40 bikes today.", "We sold 52 bikes today."),
         ("把报告发给李明。", "改发给王芳。"),
         ("画五月的柱状图。", "改画六月的柱状图。"),
     ],
 )
-def test_an_order_that_is_set_right_and_a_joke_about_news_are_not_kept(old: str, new: str) -> None:
+def test_orders_and_what_is_of_the_moment_are_not_kept_by_being_said_twice(old: str, new: str) -> None:
     with opened(old) as memory:
         memory.add(old, user_id="ada", session_id="ada-1")
         memory.add(new, user_id="ada", session_id="ada-2", created_at=time.time() + DAY)
@@ -260,12 +281,13 @@ def test_what_is_left_takes_no_value_of_what_is_gone_and_stands_once() -> None:
         assert sorted(known(memory)) == ["My city is Bonn.", "The gate code is 7. The alarm code is 9020."]
 
 
-def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorter() -> None:
+def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorter_or_the_later() -> None:
     assert clearer("Logs are kept.", "Logs are kept for 30 days.") == "Logs are kept for 30 days."
     assert clearer("The depot is closed on Sundays and holidays of the state.", "Closed on Sundays.") == (
         "The depot is closed on Sundays and holidays of the state."
     )
-    assert clearer("Petra signs invoices.", "Invoices: Petra signs.") == "Petra signs invoices."
+    assert clearer("The hall is heated with gas.", "The hall went to pumps.") == "The hall went to pumps."
+    assert clearer("The gym shuts at ten.", "At ten is when the gym shuts.") == "The gym shuts at ten."
 
 
 @every_case(

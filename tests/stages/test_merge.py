@@ -146,5 +146,5 @@ def test_no_wording_stands_for_one_that_names_another_thing(one: str, other: str
 def test_one_wording_is_left_of_two_that_name_the_same() -> None:
     assert both("lane_loader fills fct_lanes at night.", "At night fct_lanes is what lane_loader fills.") == (
         ONE_WORDING,
-        None,
+        "At night fct_lanes is what lane_loader fills.",
     )

@@ -21,7 +21,7 @@ Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]]
 KEEP_BOTH = "keep-both"
 """The strategy that lets a text stand beside the record it is about."""
 ONE_WORDING = "one-wording"
-"""The clearer of two wordings of one thing is kept."""
+"""The clearer of two wordings of one thing is kept, else the later."""
 JOINING = frozenset({"append", "summarise", "summarize", ONE_WORDING})
 """The strategies by which the old text still holds."""
 MOST_LINES = 16
@@ -172,10 +172,11 @@ def joined(
     is_plain = not is_step and asked is None and old.kind not in by_kind
     if is_plain and (query_of(new.content) or _adds_nothing(old.content, new.content)):
         return name, None
+    earlier, later = sorted((old, new), key=lambda record: record.updated_at)
     if (
         is_one
         and is_plain
-        and _names_all(kept := clearer(old.content, new.content), old.content, new.content)
+        and _names_all(kept := clearer(earlier.content, later.content), old.content, new.content)
     ):
         name, text = ONE_WORDING, kept
     else:
@@ -191,14 +192,22 @@ def _names_all(kept: str, *texts: str) -> bool:
 
 def clearer(old: str, new: str) -> str:
     """The wording to keep of two: that with more figures, dates and names; of equals the one that says much
-    more, else the shorter one, and of equally long ones the known."""
+    more. Else the shorter one where both give the same figures, and the later one where they give none: it
+    may tell another value in other words."""
     details, sizes = (
-        {text: measure(text) for text in (old, new)} for measure in (_details, lambda text: len(terms(text)))
+        {text: measure(text) for text in (new, old)} for measure in (_details, lambda text: len(terms(text)))
     )
     if details[old] != details[new]:
         return max(old, new, key=details.__getitem__)
     short, long = sorted((old, new), key=sizes.__getitem__)
-    return long if sizes[long] > _MUCH_MORE * sizes[short] else short
+    if sizes[long] > _MUCH_MORE * sizes[short]:
+        return long
+    return short if _figures(old) & _figures(new) else new
+
+
+def _figures(text: str) -> frozenset[str | tuple[str, str]]:
+    slots = Slots(text)
+    return slots.numbers | slots.dates
 
 
 def _details(text: str) -> int:

@@ -80,7 +80,8 @@ def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> D
     pair = beside(read(decision.record.content), read(candidate.content))
     if is_settled(pair):
         return decision
-    return decision if tells_a_change(candidate.content) and not exchanges_two(pair) else None
+    is_crossed = pair.is_template and exchanges_two(pair)
+    return decision if tells_a_change(candidate.content) and not is_crossed else None
 
 
 def tells_a_change(text: str) -> bool:
@@ -127,13 +128,18 @@ def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool
     return nearness(closest, unrelated=scale.unrelated, same=scale.same) >= least
 
 
-def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
-    """Whether a sentence gives something a new value that was only said, not kept.
+def is_of_what_was_said(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
+    """Whether a sentence gives something a new value that was only said, not kept; or is near to what was
+    said, which is then said twice.
 
     Args:
         earlier: What was said, each with the cosine of its vector and the candidate's.
     """
     scale = view.embedder.calibration if view.embedder is not None else None
+    if candidate.confidence >= UNLIKELY and scale is not None:
+        near = (nearness(cosine, unrelated=scale.unrelated, same=scale.same) for _, cosine in earlier)
+        if any(each >= _NEAR for each in near):
+            return True
     known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier]
     return any(
         each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
