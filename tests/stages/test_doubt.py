@@ -7,7 +7,7 @@ import pytest
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Scope
+from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Scope, Source
 from supervisor_memory.stages.post_retrieval.doubt import FEW, keep_few
 from supervisor_memory.testing.ports import ports, record
 
@@ -85,6 +85,7 @@ def test_a_way_whose_records_hold_the_words_between_them_is_told_and_not_cut_in_
         "one record is alike enough and has words of it",
         "three records have its words between them",
         "a message is quoted",
+        "a turn is told word for word",
         "there are no vectors",
     ],
 )
@@ -95,7 +96,10 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
     if why == "three records have its words between them":
         hits = RESEMBLE
     if why == "a message is quoted":
-        hits.append(replace(found("said", 0.3), excerpt="Ilse has translated it"))
+        message = record("said", layer="history", source=Source(session_id="s1"))
+        hits.append(Hit(message, 0.3, excerpt="Ilse has translated it"))
+    if why == "a turn is told word for word":
+        hits.append(Hit(record("said", layer="history", source=Source(speaker="Bo")), 0.3))
     if why == "there are no vectors":
         hits = [replace(hit, parts={"match": hit.score, "relevance": hit.score}) for hit in hits]
     assert told(hits) == tuple(hits)

@@ -23,14 +23,16 @@ _STEPS = 2  # of a way between records, as many as a walk takes
 def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     """Keep of a note a way through its records, or the best and the next, where none is surely an answer.
 
-    What stands, and what an operator added for its own reasons, stays. Nothing goes where a message is
-    quoted, which answers, or where the question asks for several things, among which none leads.
+    What stands, and what an operator added for its own reasons, stays. Nothing goes where talk is
+    told word for word, whose turns answer together, or where the question asks for several things, among
+    which none leads.
     """
     turn = plan.turn
     if turn.purpose != "note" or not least_relevance(turn, view.settings) or asks_for_several(turn.text):
         return plan
-    counted = [hit for hit in plan.hits if "standing" not in hit.parts and hit.found in (None, FOUND_AS)]
-    if plan.query is None or len(counted) <= FEW or any(hit.excerpt for hit in plan.hits):
+    answering = [hit for hit in plan.hits if "standing" not in hit.parts]
+    counted = [hit for hit in answering if hit.found in (None, FOUND_AS)]
+    if plan.query is None or len(counted) <= FEW or any(hit.record.is_said for hit in answering):
         return plan
     asked = frozenset(plan.query.terms)
     if _is_known([*plan.hits, *(each.hit for each in plan.dropped)], asked):
