@@ -217,8 +217,8 @@ class Statement:
 
     @property
     def is_learned(self) -> bool:
-        """Whether the second reader decides on it, and no rule."""
-        return self.reason in (LEARNED_WISH, LEARNED_FACT, DOUBTED)
+        """Whether the second reader keeps it, and no rule."""
+        return self.reason in (LEARNED_WISH, LEARNED_FACT)
 
 
 @dataclass(frozen=True, slots=True)
@@ -506,7 +506,7 @@ def believed(found: Statement) -> Statement:
         return found
     if not learned.by_sense and found.reason not in _TELLING:
         return found
-    return replace(found, does="nothing", reason=DOUBTED, kind=None, definition=None)
+    return replace(found, does="nothing", reason="doubted", kind=None, definition=None)
 
 
 def decided(found: Statement, learned: Learned) -> Statement:
@@ -547,11 +547,10 @@ def perhaps_stated(found: Statement, *, is_news: bool = False) -> Statement | No
         return None
     if learned.chance < _PERHAPS and not is_news:
         return None
-    stated = decided(found, replace(learned, is_lasting=True))
-    return replace(stated, reason=DOUBTED) if found.reason == DOUBTED else stated
+    return decided(found, replace(learned, is_lasting=True))
 
 
-LEARNED_WISH, LEARNED_FACT, DOUBTED = "learned-wish", "learned-fact", "doubted"
+LEARNED_WISH, LEARNED_FACT = "learned-wish", "learned-fact"
 
 
 def without_question(sentence: str) -> str:

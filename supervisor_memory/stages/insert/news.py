@@ -15,13 +15,11 @@ from supervisor_memory.stages.insert.draft import Draft, RivalsThere
 from supervisor_memory.stages.insert.judges.by_evidence import (
     UNLIKELY,
     is_of_what_is_known,
-    is_of_what_was_said,
+    replaces_one_of,
     tells_a_change,
 )
-from supervisor_memory.stages.pre_insert.extract import EXTRACTED
 from supervisor_memory.understand.learned import weigh, weights
 from supervisor_memory.understand.sense import ASKED_FROM
-from supervisor_memory.understand.statements import DOUBTED
 
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
@@ -37,7 +35,6 @@ def with_news(
     told = {candidate.content for candidate in said.candidates}
     asked = [each for each in said.perhaps if each.content not in told]
     kept = []
-    unkept = list(said.unkept)
     for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
         rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
         if is_of_what_is_known(candidate, rivals, view.reading) or _is_told_anew(
@@ -45,17 +42,15 @@ def with_news(
         ):
             kept.append(candidate)
             found.append(vector)
-        else:
-            is_doubted = candidate.metadata[EXTRACTED]["rule"] == DOUBTED
-            unkept.append(DOUBTED if is_doubted else "no-statement")
-    return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=tuple(unkept)), found
+    unkept = (*said.unkept, *(len(asked) - len(kept)) * ["no-statement"])
+    return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=unkept), found
 
 
 def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> bool:
-    """Whether a sentence that may be no statement changes or repeats what the user said earlier.
+    """Whether a sentence that may be no statement changes what the user said in an earlier message.
 
-    Said once it may have been for that moment; whoever sets it right or comes back to it means it to hold.
-    What could be no statement then (an order, a question) is none by being said twice.
+    Said once it may have been for that moment; whoever sets it right later means it to hold. What could be no
+    statement then (an order, a question) is none by being set right.
     """
     is_likely = candidate.confidence >= (ASKED_FROM if tells_a_change(candidate.content) else UNLIKELY)
     if vector is None or said.scope.session_id is None or not is_likely:
@@ -73,7 +68,7 @@ def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Rememberi
     earlier = [
         (text, float(vector @ other)) for text, other in zip(told, vectors, strict=True) if other is not None
     ]
-    return is_of_what_was_said(earlier, candidate, view.reading)
+    return replaces_one_of(earlier, candidate, view.reading)
 
 
 def _may_be_changed(earlier: str, text: str) -> bool:

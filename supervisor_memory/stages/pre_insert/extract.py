@@ -33,7 +33,6 @@ from supervisor_memory.understand.lineage import tables_of
 from supervisor_memory.understand.rejection import informing
 from supervisor_memory.understand.sql import one_query, query_of
 from supervisor_memory.understand.statements import (
-    DOUBTED,
     SMALL_TALK,
     Definition,
     Statement,
@@ -142,7 +141,7 @@ def _is_news(statement: Statement) -> bool:
 
     What reads like a task is meant for this once, unless it speaks of the user's own things or of later.
     """
-    if statement.kind is not None or statement.reason not in ("none", "task", DOUBTED):
+    if statement.kind is not None or statement.reason not in ("none", "task"):
         return False
     told = reading.read(statement.text)
     people = told.people

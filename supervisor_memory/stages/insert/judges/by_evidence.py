@@ -128,18 +128,13 @@ def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool
     return nearness(closest, unrelated=scale.unrelated, same=scale.same) >= least
 
 
-def is_of_what_was_said(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
-    """Whether a sentence gives something a new value that was only said, not kept; or is near to what was
-    said, which is then said twice.
+def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
+    """Whether a sentence gives something a new value that was only said, not kept.
 
     Args:
         earlier: What was said, each with the cosine of its vector and the candidate's.
     """
     scale = view.embedder.calibration if view.embedder is not None else None
-    if candidate.confidence >= UNLIKELY and scale is not None:
-        near = (nearness(cosine, unrelated=scale.unrelated, same=scale.same) for _, cosine in earlier)
-        if any(each >= _NEAR for each in near):
-            return True
     known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier]
     return any(
         each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
