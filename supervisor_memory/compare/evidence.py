@@ -24,6 +24,7 @@ from supervisor_memory.compare.slots import (
     one_thing,
 )
 from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.terms import stem
 from supervisor_memory.understand.subject import of_another, same_attribute
 
 Evidence = Mapping[str, float]
@@ -44,6 +45,11 @@ _DOTS = 3  # in an address of a network
 _SLOTS = ("numbers", "dates", "identifiers", "labels")
 _LEXICON = lexicon("pairs")
 _EMPTY_ZH = _LEXICON.words("empty_zh")
+_SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
+    ("mile", "km"), "length"
+)
+_SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
+_MEASURES = dict(_LEXICON.patterns("measures"))
 _OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
 
 
@@ -236,11 +242,13 @@ def _unannounced(pair: Pair) -> str:
         return "scope"
     if _turns_a_way(pair):
         return "direction"
-    if another_number + another_date + another_rate > 1:
+    if another_number + another_date + another_rate > 1 or (another_number and _is_another_measure(pair)):
         return "two-values"
     if _defines_another(pair):
         return "subject"
-    if _likes_another(pair) or _tells_otherwise_of_it(pair):
+    if _likes_another(pair) or _is_done_otherwise(pair) or _are_of_each_other(pair):
+        return "another"
+    if _tells_otherwise_of_it(pair):
         return "another"
     if another_number and _has_another_subject(pair):
         return "two-values"
@@ -249,6 +257,16 @@ def _unannounced(pair: Pair) -> str:
     if _is_restricted(pair):
         return "restriction"
     return _exchanged_subject(pair) or _exchanged_much(pair, another_number=another_number)
+
+
+def _is_another_measure(pair: Pair) -> bool:
+    """Whether two texts give figures of different sorts: minutes and a share, an average and a median."""
+    old, new = pair.old, pair.new
+    mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
+    ours, theirs = (
+        {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
+    )
+    return _differ(mine, yours) or _differ(ours, theirs)
 
 
 def _is_of_another_topic(pair: Pair) -> bool:
@@ -260,6 +278,21 @@ def _is_of_another_topic(pair: Pair) -> bool:
         one.topic and other.topic and one.topic.isdisjoint(other.tokens) and common <= other.topic
         for one, other in ((old, new), (new, old))
     )
+
+
+def _are_of_each_other(pair: Pair) -> bool:
+    """Whether each text is about a thing that the other mentions, and they share nothing else: invoices are
+    approved by Finance, Finance gets the invoices from SAP."""
+    mine, yours = pair.old.topic, pair.new.topic
+    common = set(pair.old.tokens) & set(pair.new.tokens)
+    is_crossed = mine <= common and yours <= common and mine.isdisjoint(yours)
+    return bool(mine and yours) and is_crossed and common <= mine | yours and not is_told_otherwise(pair)
+
+
+def _is_done_otherwise(pair: Pair) -> bool:
+    """Whether different acts are done to the same thing: the export is read by Ada, written by Bob."""
+    mine, yours = (_LEXICON["done_by"].search(each.text) for each in (pair.old, pair.new))
+    return mine is not None and yours is not None and stem(mine["what"]) != stem(yours["what"])
 
 
 def _is_on_the_other_side(pair: Pair) -> bool:
@@ -425,6 +458,8 @@ def _exchanged_much(pair: Pair, *, another_number: bool) -> str:
     old, new, replaced = pair.old.slots, pair.new.slots, pair.replaced
     mine, yours = [w for each in replaced for w in each.mine], [w for each in replaced for w in each.yours]
     if min(sum(map(is_number, mine)), sum(map(is_number, yours))) > 1 or any(map(_is_of_units, replaced)):
+        return "two-values"
+    if any(map(_is_of_another_time, replaced)):
         return "two-values"
     if another_number and bool(new.identifiers - old.identifiers) != bool(old.identifiers - new.identifiers):
         return "qualifier"
@@ -723,6 +758,14 @@ def _is_of_units(each: Exchange) -> bool:
     """Whether numbers were exchanged together with words beside them: 14 days in place of 24 lessons."""
     words = ([word for word in some if not is_number(word)] for some in (each.mine, each.yours))
     return _is_of_numbers(each) and all(words)
+
+
+def _is_of_another_time(each: Exchange) -> bool:
+    """Whether a time was exchanged together with a word: delays in July, cancellations in February."""
+    return all(
+        {_LEXICON["calendar"].fullmatch(word) is None for word in some} == {True, False}
+        for some in (each.mine, each.yours)
+    )
 
 
 def _is_qualifier(each: Exchange) -> bool:
