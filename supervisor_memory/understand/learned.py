@@ -36,11 +36,6 @@ class Learned:
     is_familiar: bool = True
     is_doubtful: bool = False
 
-    @property
-    def is_wish(self) -> bool:
-        """Whether the sentence, if it is one to keep, wants something rather than tells it."""
-        return self.wish >= _EVEN
-
 
 @dataclass(frozen=True, slots=True)
 class Weights:
@@ -58,7 +53,6 @@ class Weights:
 
 DOUBTED_UNDER = 0.18
 """The chance by words alone under which a verdict of the rules is not believed; `Sense` has its own."""
-_EVEN = 0.5
 _SHOWN = 3
 _CUT = re.compile(r"[,;，；、 ]+$")
 _READABLE = re.compile(rf"[^~<>^$,.]*[a-z{HAN}][^~<>^$,.]*")

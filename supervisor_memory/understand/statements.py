@@ -518,7 +518,7 @@ def decided(found: Statement, learned: Learned) -> Statement:
     said = masked(normal(found.text))
     is_users = _OF_THE_USER["i"].search(said) or _OF_THE_USER["i_zh"].search(said)
     is_users = is_users or _WISHES["about_the_user"].search(said)
-    is_wish = learned.is_wish
+    is_wish = learned.wish >= _EVEN
     return replace(
         found,
         does="states",
@@ -528,6 +528,7 @@ def decided(found: Statement, learned: Learned) -> Statement:
     )
 
 
+_EVEN = 0.5
 _TELLING = ("personal-fact", "habit", "decision", "correction", "house-rule")
 _PERHAPS = 0.25
 """The chance from which a sentence that is not kept by itself may still tell news of what is known."""

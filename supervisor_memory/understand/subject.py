@@ -127,15 +127,6 @@ def is_about_the_user(sentence: str, user_id: str) -> bool:
     return own != said and judge(own).kind == "user-profile"
 
 
-def tells_of_the_user(text: str) -> bool:
-    """Whether a text tells of the user as a person ("I live in Rome", "the user lives in Rome"), and not of
-    what the user or the user's group has ("our rent is 1,200")."""
-    said = _PEOPLE["lead"].sub("", normal(text[:MAX_SENTENCE]))
-    if _ABOUT_THE_USER.search(said):
-        return True
-    return _PEOPLE["owned_at_start"].match(said) is None and people(said).subject == "i"
-
-
 def _of_the_named(said: str, user_id: str) -> str:
     """Turn a sentence that begins with the user's name into the first person; others stay."""
     name = user_id.split("@", maxsplit=1)[0]
@@ -162,10 +153,6 @@ class About:
     value: str | None = None
 
 
-THE_USER = "user"
-"""The subject of what the user is or is called."""
-AVOIDS = "avoids-"
-"""How the attribute begins of what is not to be used, such as pie charts."""
 _LEXICON = lexicon("subjects")
 _PROPERTIES = tuple(
     (name, each["said_of"], _LEXICON.patterns(f"properties.{name}.values"))
@@ -185,13 +172,13 @@ def about_preference(text: str) -> About:
     if len(found) != 1:
         return About()
     [(name, said_of, value, avoided)] = found
-    subject = said_of if said_of == THE_USER else _subject(wish, said_of)
+    subject = said_of if said_of == "user" else _subject(wish, said_of)
     subject = (name == "verbosity" and _thing(wish)) or subject
     who = people(text[:MAX_SENTENCE])
-    if who.leads and said_of != THE_USER:
+    if who.leads and said_of != "user":
         subject = f"{min(who.others)}'s {subject}"
     if avoided:
-        return About(subject, f"{AVOIDS}{value.replace(' ', '-')}", "yes")
+        return About(subject, f"avoids-{value.replace(' ', '-')}", "yes")
     return About(subject, name, value)
 
 
@@ -219,12 +206,12 @@ def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:
     if match := _LEXICON["name"].search(text):
         name = next(g for g in match.groups() if g)
         avoided = bool(_LEXICON["avoids"].search(text[: match.start()][-12:]))
-        yield "name", THE_USER, name.strip(" .'").casefold(), avoided
+        yield "name", "user", name.strip(" .'").casefold(), avoided
     if match := _LEXICON["fact"].search(text):
         told = (match["what"] or match["what_zh"]).casefold()
         what = _LEXICON.table("facts_zh").get(told, told)
         value = (match["is"] or match["is_zh"]).strip(" .。").casefold()
-        yield what.replace("timezone", "time zone"), THE_USER, value, False
+        yield what.replace("timezone", "time zone"), "user", value, False
 
 
 def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str, bool]]:

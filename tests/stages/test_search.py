@@ -113,34 +113,6 @@ def test_facts_about_the_user_do_not_push_out_what_the_user_wants(wish: str, fac
     assert set(told.ids) == {wanted.id, table.id, newer[0].id}
 
 
-@pytest.mark.parametrize(
-    "fact",
-    [
-        "Our rent is 1,200",
-        "Our warehouse is Snowflake",
-        "Remember that our warehouse is Snowflake",
-        "We no longer rent the garage in Leeds",
-        "My sister lives in Leeds",
-        "我们的仓库是 Snowflake",
-        "我们的房租是每月三千",
-        "我妹妹住在苏州",
-    ],
-)
-def test_a_fact_about_a_thing_is_told_where_it_is_asked_for_and_not_beside_every_answer(fact: str) -> None:
-    told = profile(fact, 1)
-    wish = profile("always cite the source", 2)
-    assert note("what is the weather?", [told, wish], standing_notes=3).ids == (wish.id,)
-    assert told.id in note(fact, [told, wish]).ids
-
-
-@pytest.mark.parametrize(
-    "text", ["I live in Rome", "The user lives in Rome", "我住在苏州", "amounts in euros"]
-)
-def test_what_the_user_is_and_what_no_rule_reads_stands_beside_wishes(text: str) -> None:
-    kept = profile(text, 1)
-    assert note("what is the weather?", [kept], standing_notes=3).ids == (kept.id,)
-
-
 def test_to_be_called_by_a_name_is_a_wish_and_to_have_a_manager_is_none() -> None:
     manager = profile("My manager is Bob", 1, subject="user", attribute="manager")
     name = profile("Call me Jo", 2, subject="user", attribute="name")

@@ -8,19 +8,13 @@ from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
-from supervisor_memory.understand.statements import (
-    LEARNED_FACT,
-    Statement,
-    read_statements,
-    without_address,
-)
-from supervisor_memory.understand.subject import AVOIDS, THE_USER, tells_of_the_user
+from supervisor_memory.understand.statements import LEARNED_FACT, read_statements
 
 _CANDIDATES = 20  # of each signal, at least; ranking chooses among them
 _MOST = 1_000
 _PROFILE = 100  # of the newest records about the user, among which the wishes are
 _PINNED = Wanted.of("pinned", True)  # noqa: FBT003
-_WISHED = frozenset(("name", "format", "language", "chart", "unit", "verbosity", "decimals"))
+_WISHED_OF_THE_USER = frozenset(("name", "format", "language", "chart", "unit", "verbosity", "decimals"))
 
 
 def search_store(plan: Recalling, view: ReadStore) -> Recalling:
@@ -70,9 +64,8 @@ def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
 def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     """What the user wants of every answer, marked `standing`: "use tables" resembles no question.
 
-    What is pinned first, then wishes, then what else is known of the user's person, each the newest first.
-    A fact about a thing ("our rent is 1,200") steers no answer: it is found by the question that it concerns.
-    They count against the note's limits like any other record.
+    What is pinned first, then wishes, then what else is known of the user, each the newest first. They
+    count against the note's limits like any other record.
     """
     most = view.settings.standing_notes
     if plan.query is None or plan.turn.purpose == "hits" or not most:
@@ -99,46 +92,19 @@ def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
     wishes = (record for record in known.values() if _is_wish(record))
-    others = (record for record in known.values() if not _is_of_a_thing(record))
-    found: dict[str, Record] = {}
-    for record in chain(pinned, wishes, others):
-        found.setdefault(record.id, record)
-        if len(found) == most:
-            break
-    return list(found.values())
+    in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
+    return list(in_order.values())[:most]
 
 
-_NO_WISHES = ("identity", "personal-fact", "no-longer", LEARNED_FACT)
+_NO_WISHES = ("identity", "personal-fact", LEARNED_FACT)
 
 
 def _is_wish(record: Record) -> bool:
     """Whether the user wants something ("use tables"), rather than tells something ("I live in Rome")."""
-    if (attribute := record.attribute) is not None:
-        if attribute in _WISHED or attribute.startswith(AVOIDS):
-            return True
-        if record.subject == THE_USER:
-            return False
-    return any(each.kind == "user-profile" and each.reason not in _NO_WISHES for each in _said(record))
-
-
-def _is_of_a_thing(record: Record) -> bool:
-    """Whether a record tells something, and not of the user: neither its subject nor its words name one."""
-    if record.subject == THE_USER or not any(map(_tells, _said(record))):
-        return False
-    return not tells_of_the_user(record.content)
-
-
-def _said(record: Record) -> Sequence[Statement]:
-    """The sentences of a record without "remember that", which announces facts and wishes alike."""
-    return read_statements(without_address(record.content)).all
-
-
-def _tells(said: Statement) -> bool:
-    """Whether a sentence tells rather than wants something; the learned reader says so where no rule does."""
-    if said.kind is not None:
-        return said.kind != "user-profile" or said.reason in _NO_WISHES
-    learned = said.learned
-    return learned is not None and learned.is_familiar and not learned.is_wish
+    if record.attribute is not None:
+        return record.subject != "user" or record.attribute in _WISHED_OF_THE_USER
+    said = read_statements(record.content).all
+    return any(each.kind == "user-profile" and each.reason not in _NO_WISHES for each in said)
 
 
 _SPARE = 10  # some of the newest may be past their time
