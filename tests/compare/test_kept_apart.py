@@ -30,6 +30,9 @@ MORE_OF_ONE = [
     ("2013年1月EWR平均延误14.9分钟。", "2013年平均延误最高的是Frontier。"),
     ("我8月搬到了苏州。", "我现在在苏州大学工作。"),
     ("我住在杭州。", "我在杭州大学读书。"),
+    ("车间的电费是每月八千", "车间的电费每月十号结"),
+    ("画室的学费是每月六百", "画室的学费每月二号扣"),
+    ("Deliveries are signed by the porter.", "The porter gets the keys from Ida."),
 ]
 OF_ONE_NAME = [
     ("parcels_daily holds one row a scan.", "Ida Moll looks after parcels_daily."),

@@ -184,29 +184,13 @@ def test_what_changes_an_earlier_message_is_kept_though_that_was_not(old: str, n
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("Show sales per region.", "I'd like to see sales by region."),
-        ("Put the conclusion first.", "I want the conclusion last, people stop reading otherwise."),
-        ("Milan is a nurse.", "Milan qualified as a doctor."),
-        ("三号线两班倒。", "三号线变三班倒了。"),
-    ],
-)
-def test_what_comes_back_to_an_earlier_message_is_kept_though_that_was_not(old: str, new: str) -> None:
-    with opened(old) as memory:
-        memory.add(new, user_id="bob", session_id="bob-1")
-        memory.add(old, user_id="ada", session_id="ada-1")
-        assert memory.get_all(user_id="bob") == memory.get_all(user_id="ada") == []
-        memory.add(new, user_id="ada", session_id="ada-2", created_at=time.time() + DAY)
-        assert known(memory) == [new]
-
-
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
         ("Send the report to ana@firm.de.", "Send the report to eve@evil.com instead."),
         ("Give me the totals for May.", "Give me the totals for June instead."),
         ("The migration is planned for 3 March.", "The migration slipped to 17 March, just kidding."),
         ("Three buses were late this morning.", "Five buses were late this morning."),
         ("Make the title bigger.", "Make the title a bit smaller."),
+        ("Water the plants in the lobby.", "Please water the plants in the lobby."),
+        ("Our office on the moon, pretend.", "Our office is on the moon, let's pretend."),
         ("We sold 40 bikes today.", "We sold 52 bikes today."),
         ("把报告发给李明。", "改发给王芳。"),
         ("画五月的柱状图。", "改画六月的柱状图。"),

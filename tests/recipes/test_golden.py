@@ -371,7 +371,8 @@ def test_mem0_does_what_the_model_says(act: Any) -> None:
     old = [*golden("mem0")["old"].values()]
     model = ScriptedModel(script=['{"operation": "ADD"}'] * (len(old) - 1))
     said = {SPOKEN.get(answer["text"], answer["text"]): answer for answer in act["answer"]}
-    with SupervisorMemory(SETTINGS, recipe="mem0", llm=model, embedder=Given({})) as memory:
+    apart = {text: [*n * [0.0], 1.0] for n, text in enumerate([*old, *said])}
+    with SupervisorMemory(SETTINGS, recipe="mem0", llm=model, embedder=Given(apart)) as memory:
         for text in old:
             memory.write(text, user_id="ada", kind="user-profile")
         for fact, answer in said.items():
