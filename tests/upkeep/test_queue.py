@@ -302,7 +302,7 @@ def test_a_model_that_fails_changes_nothing_and_the_event_is_seen_among_the_dead
     fault: Callable[[Any], str], reason: str
 ) -> None:
     model = ScriptedModel(script=[fault] * 9)
-    memory = memory_over(llm=model, settings={"queue_llm_timeout_ms": 50} if fault is hanging else {})
+    memory = memory_over(llm=model, settings={"queue_llm_timeout_ms": 400} if fault is hanging else {})
     results = memory.remember([Message("user", "Always use tables.", id="m1")], ADA, turn_id="m1")
     assert results[0].saved
     for number in range(1, TRIES + 1):
