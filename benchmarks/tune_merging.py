@@ -21,8 +21,11 @@ import numpy.typing as npt
 from merging.lines import Line, read_lines, slots_of
 
 from supervisor_memory.compare import verdict
-from supervisor_memory.compare.evidence import apart, beside, evidence, nearness, rarity, takes_place
+from supervisor_memory.compare.apart import apart
+from supervisor_memory.compare.evidence import evidence, nearness, rarity
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.replaces import takes_place
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.embedding.protocol import Embedder
 

@@ -6,7 +6,8 @@ Nothing here may start a thread or make an id: each program begins with what is 
 import gc
 from importlib import import_module
 
-from supervisor_memory.compare.evidence import apart, beside, is_settled, why_instead
+from supervisor_memory.compare.apart import apart, is_settled, why_instead
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.model.records import Source
 from supervisor_memory.stages.pre_insert.extract import describe, taken_back

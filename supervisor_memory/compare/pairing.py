@@ -13,19 +13,12 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 
+from supervisor_memory.compare.apart import apart, turns
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import (
-    Pair,
-    apart,
-    dropped,
-    gives_another_value,
-    of_each_pair,
-    of_slots,
-    share,
-    takes_place,
-    things_in_common,
-    turns,
-)
+from supervisor_memory.compare.evidence import of_slots, share
+from supervisor_memory.compare.in_common import things_in_common
+from supervisor_memory.compare.pair import Pair, of_each_pair
+from supervisor_memory.compare.replaces import dropped, gives_another_value, takes_place
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import has_cjk
 from supervisor_memory.understand.subject import of_another
@@ -93,8 +86,7 @@ def exchanges_roles(pair: Pair) -> bool:
 
 
 def _change_places(pair: Pair) -> bool:
-    """Whether one thing and another, each of one to three words, changed places around something that is no
-    "and"."""
+    """Whether two things of one to three words changed places around something other than an "and"."""
     a, b = pair.old.words, pair.new.words
     while a and b and a[0] == b[0]:
         a, b = a[1:], b[1:]

@@ -216,7 +216,7 @@ def read(text: str) -> Reading:
 
 
 def tokens_of(text: str) -> tuple[str, ...]:
-    """The words of a text that say something, stemmed; those whose case counts keep it."""
+    """The words of a text but for the empty ones, stemmed; names and codes keep their case."""
     kept = cased_words(text)
     words = (
         match[0] if match[0] in kept else match[0].casefold() for match in _LEXICON["token"].finditer(text)

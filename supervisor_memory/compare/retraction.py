@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from difflib import SequenceMatcher
 from itertools import islice
 
-from supervisor_memory.compare.evidence import beside
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.slots import holds
 from supervisor_memory.compare.verdict import closest_statement

@@ -7,7 +7,7 @@ more does not differ. Two exceptions: dates and negation have to agree.
 
 import re
 import unicodedata
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from fractions import Fraction
 from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
@@ -190,6 +190,11 @@ def difference(a: str, b: str) -> str:
     return ""
 
 
+def differ(some: Set[str], others: Set[str]) -> bool:
+    """Whether both sides have elements, and none in common."""
+    return bool(some and others and not some & others)
+
+
 def dates_differ(one: Slots, other: Slots) -> bool:
     """Whether each names a date or a time that the other does not; 9 am is not 9 pm."""
     halves = one.halves and other.halves and not one.halves & other.halves
@@ -346,7 +351,7 @@ _UNITS = {
     for word, told in _LEXICON.meanings("units").items()
     for number, _, name in (told.rpartition(" "),)
 }
-"""The measure of each unit, and how many of it one is."""
+"""Each unit's measure, and its size in the measure."""
 _COUNTED = ("people", "piece", "flight")  # counted things, not measures
 UNIT_TERMS: Final = frozenset(
     term for unit, (name, _) in _UNITS.items() if name not in _COUNTED for term in (unit, *terms(unit))

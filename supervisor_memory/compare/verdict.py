@@ -2,7 +2,7 @@
 
 Each pair is looked at twice. First by two logistic regressions over its evidence: is it about the same
 thing, and if so, does it replace the other? Rules come before them for plainly different things
-(`evidence.apart`) and plainly new values (`evidence.takes_place`). The weights are in `weights.json`,
+(`apart.apart`) and plainly new values (`replaces.takes_place`). The weights are in `weights.json`,
 fitted by `benchmarks/tune_merging.py` to `benchmarks/merging`; each name begins with a kind of pair,
 "template" or "free". Where vectors are known, `pairing` then weighs the pair again, and the first verdict
 beside it: what it is not sure of stays two texts, and what it is sure of is one wording or a new value
@@ -16,29 +16,21 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from typing import TYPE_CHECKING, TypeAlias
 
+from supervisor_memory.compare.apart import apart, is_settled, turns
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import (
-    Pair,
-    apart,
-    beside,
-    evidence,
-    has_another_figure,
-    is_denied,
-    is_settled,
+from supervisor_memory.compare.evidence import evidence, nearness, rarity
+from supervisor_memory.compare.in_common import (
     is_told_otherwise,
     names_in_common,
-    nearness,
-    of_other_things,
-    rarity,
     shares_a_figure_alone,
     shares_words,
-    states_the_same,
-    takes_place,
     things_in_common,
-    turns,
 )
+from supervisor_memory.compare.other_things import of_other_things
+from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
 from supervisor_memory.compare.reading import Reading, read
+from supervisor_memory.compare.replaces import has_another_figure, is_denied, states_the_same, takes_place
 from supervisor_memory.compare.slots import numbers_differ
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks
@@ -215,8 +207,8 @@ def _again(look: Look) -> Verdict:
 
 
 def _unless_of_another(look: Look, found: Verdict) -> Verdict:
-    """The verdict, but what is told of another thing replaces nothing; and joins nothing but what it surely
-    says, where vectors could tell."""
+    """The verdict, or none where the later text is about another thing: then it replaces nothing, and where
+    vectors could tell it joins only a text which surely says the same."""
     is_joined = found.instead < INSTEAD_FROM
     if not found.about or (is_joined and (found.is_one or look.near is None)):
         return found

@@ -15,8 +15,11 @@ from benchmarks.merging.lines import Decision, Line, read_lines, slots_of
 from benchmarks.merging.replay import contradictions, replay
 from benchmarks.merging.scores import score
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, takes_place
+from supervisor_memory.compare.apart import apart
+from supervisor_memory.compare.evidence import evidence, rarity
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.replaces import takes_place
 from supervisor_memory.flow import Remembering
 from supervisor_memory.model.records import Candidate, Event, Record, Scope
 from supervisor_memory.ports import ReadStore

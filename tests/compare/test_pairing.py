@@ -5,8 +5,9 @@ import time
 import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
+from supervisor_memory.compare.apart import is_settled
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import beside, is_settled
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.pairing import exchanges_roles
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.verdict import Compared, verdicts

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory import Settings, SupervisorMemory
-from supervisor_memory.compare.evidence import apart, beside
+from supervisor_memory.compare.apart import apart
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import plain
 from supervisor_memory.model.records import Kind, content_hash

@@ -11,8 +11,11 @@ from functools import lru_cache
 from typing import Any
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.compare.evidence import apart, beside, evidence, rarity, takes_place, turns
+from supervisor_memory.compare.apart import apart, turns
+from supervisor_memory.compare.evidence import evidence, rarity
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.replaces import takes_place
 from supervisor_memory.compare.slots import Slots
 from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.hashing import HashingEmbedder

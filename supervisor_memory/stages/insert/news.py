@@ -4,7 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from supervisor_memory.compare.evidence import beside, shares_words
+from supervisor_memory.compare.in_common import shares_words
+from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.flow import Remembering

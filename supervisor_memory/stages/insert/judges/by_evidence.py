@@ -7,18 +7,13 @@ same, replaced when the later one says something else.
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from supervisor_memory.compare.apart import apart, is_settled, why_instead
 from supervisor_memory.compare.changes import change
-from supervisor_memory.compare.evidence import (
-    Pair,
-    apart,
-    beside,
-    exchanges_two,
-    is_settled,
-    nearness,
-    of_other_things,
-    shares_words,
-    why_instead,
-)
+from supervisor_memory.compare.differences import exchanges_two
+from supervisor_memory.compare.evidence import nearness
+from supervisor_memory.compare.in_common import shares_words
+from supervisor_memory.compare.other_things import of_other_things
+from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import same_slots
 from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, verdicts
