@@ -96,9 +96,19 @@ def _of_word(word: str) -> Iterator[str]:
         yield from _of_word(part)
 
 
+_ENDINGS = (
+    *("s", "ed", "ing", "y", "Y", "e", "l", "li", "anci", "enci", "ogi", "iti", "ion", "er", "ator"),
+    *("ism", "ogist", "ic", "ant", "ent"),
+)
+"""With which a word ends that the stemmer may change.
+
+Source: the steps of Porter's second stemmer, https://snowballstem.org/algorithms/english/stemmer.html.
+"""
+
+
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    if len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
+    if not word.endswith(_ENDINGS) or len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
     # A stemmer keeps the word it works on, so threads must not share one; making one costs nothing.
     return str(EnglishStemmer().stemWord(word))

@@ -157,8 +157,9 @@ class Reader:
         ports = self._ports()
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
+        recipe = self.recipe if query.strip() else self.recipe.browse or self.recipe
         try:
-            found = recall(turn, ports, self.recipe if query.strip() else self.recipe.browse or self.recipe)
+            found = self.services.bridge.within(ports.left(), recall, turn, ports, recipe)
         except StageDenied as error:  # a host's own operator; the log says so as it does of a recall
             self.trail.degraded("search", turn.scope, type(error).__name__, ports=ports)
             raise

@@ -121,7 +121,8 @@ def _shared(
             continue
         rows, first = list[int](), 0
         for index in indexes:
-            rows += [row + first for row in index.holders(term).tolist()]
+            held = index.holders(term).tolist()
+            rows += [row + first for row in held] if first else held
             first += index.size
         if rows:
             yield term, rows, math.log1p(records / len(rows))
@@ -191,15 +192,15 @@ def _step(
     """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
     the rows to go on from."""
     near = list[tuple[float, int, int]]()
+    may_be_said = any(index.has_streams for index in indexes)
     for number, (text, way) in enumerate(zip(texts, ways, strict=True)):
         left = way.carried * (_FURTHER if way.row >= 0 else 1.0)
         if not 0 < left >= least:
             continue
         begun = own if way.row < 0 else partial(_itself, way.row)
         close = joined(indexes, text, without=without, least=least / left, own=begun)
-        rows = [row for row in close if not _is_said(indexes, row)]
-        some = sorted(((left * close[row], number, row) for row in rows), reverse=True)
-        near += some[:_JOINED]
+        rows = [row for row in close if not _is_said(indexes, row)] if may_be_said else close
+        near += sorted([(left * close[row], number, row) for row in rows], reverse=True)[:_JOINED]
     if not near:
         return (), ()
     likeness = fit(np.array([row for _, _, row in near], dtype=np.intp)).tolist()

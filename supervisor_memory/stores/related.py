@@ -244,7 +244,7 @@ class _Walk:
                     [i.holders(term) + at for i, at in zip(self._indexes, self._keys, strict=False)]
                 )
                 for term in searched_terms(self._query)
-                if sum([index.count(term) for index in self._indexes]) <= _MOST_HOLDERS
+                if 0 < sum([index.count(term) for index in self._indexes]) <= _MOST_HOLDERS
             ]
         return self._holding_asked
 

@@ -1,6 +1,8 @@
 """The words of a text."""
 
+import random
 import re
+import string
 import threading
 import time
 import unicodedata
@@ -8,8 +10,9 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
 
-from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, terms
+from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, stem, terms
 from tests.cases import every_case
 
 
@@ -92,6 +95,15 @@ def test_a_megabyte_takes_a_moment(text: str) -> None:
     started = time.perf_counter()
     terms(long)
     assert time.perf_counter() - started < 10
+
+
+def test_what_no_step_of_the_stemmer_can_change_is_not_given_to_it() -> None:
+    dice = random.Random(7)
+    ends = ("", "t", "a", "ional", "ment", "bl", "even", "ogi", "iz", "at", "y", "ing", "ous", "rr", "d")
+    begun = ("".join(dice.choices(string.ascii_lowercase, k=k % 7 + 1)) for k in range(9_000))
+    words = {each + ends[k % len(ends)] for k, each in enumerate(begun)}
+    words |= STOP_WORDS
+    assert [word for word in words if stem(word) != EnglishStemmer().stemWord(word)] == []
 
 
 def test_threads_stem_the_same_words_to_the_same_stems() -> None:

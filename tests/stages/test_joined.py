@@ -1,5 +1,6 @@
 """Neighbours of the first hits come in the last places, where their way is relevant, with the way told."""
 
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -125,3 +126,24 @@ def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory:
         hits = other.search(QUESTION, user_id="ada", explain=True)
     assert texts(hits) == FACTS[:1]
     assert any("this store cannot walk" in note for note in hits.notes)
+
+
+def test_a_graph_database_that_hangs_takes_no_hit_away(memory: SupervisorMemory) -> None:
+    class Hangs:
+        walks_here = False
+
+        def related(self, *_: object, **__: object) -> Hits:
+            released.wait(60)
+            return Hits()
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(memory.backend, name)
+
+    released = threading.Event()
+    settings = Settings(embedding_model="none", search_timeout_ms=1_500)
+    with SupervisorMemory(settings, backend=Hangs()) as other:  # type: ignore[arg-type]
+        found, note = other.search(QUESTION, user_id="ada"), other.recall([], Scope("ada"), query=QUESTION)
+        released.set()
+    for hits in (found, note.hits):
+        assert (texts(hits), hits.degraded) == (FACTS[:1], True)
+        assert "without the relations: DeadlineExceeded" in hits.notes

@@ -184,15 +184,18 @@ def _excerpts(  # noqa: PLR0917
     """
     own = [hit.record.content for hit in said if hit.record.id in users]
     known = [] if asks_for_a_reply(question.text) else own
-    texts = [*(hit.record.content for hit in records), *known]
-    told = [words for text in texts for words in _told_in(text)] if len(own) < len(said) else []
+    told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
     left = most = view.settings.max_context_tokens
     for hit in said:
-        others, spare = ((), 0) if hit.record.id in users else (told, _BY_OTHERS * most)
-        if left <= spare:
+        is_own = hit.record.id in users
+        if left <= (0 if is_own else _BY_OTHERS * most):
             continue
+        if told is None and not is_own:
+            texts = [*(hit.record.content for hit in records), *known]
+            told = [words for text in texts for words in _told_in(text)]
+        others = () if is_own or told is None else told
         ids = became.read_as.get(hit.record.id)
         read = [each for each in records if each.record.id in ids] if ids else ()
         excerpt = partial(_excerpt, hit.record, told=others, asked=asked, view=view)
@@ -202,7 +205,8 @@ def _excerpts(  # noqa: PLR0917
             text = excerpt(known=_texts(firm))
         if text and (wording := content_hash(text)) not in wordings and may_be_told(hit.record, text):
             wordings.add(wording)
-            told += _told_in(text) if others is told else ()
+            if told is not None and not is_own:
+                told += _told_in(text)
             excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
             left -= view.count_tokens(text)
     return excerpts

@@ -4,6 +4,7 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import islice
+from typing import Final
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, Seed
 from supervisor_memory.stores.memory.state import State
@@ -13,6 +14,8 @@ from supervisor_memory.stores.verbs import Verbs
 
 class StateBackend(Verbs):
     """Reads from a state under a lock; where the state comes from is its subclasses' business."""
+
+    walks_here: Final = True
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

@@ -14,7 +14,7 @@ from math import inf
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 import apsw
 
@@ -222,6 +222,8 @@ class SqliteBackend(Verbs):
         CorruptStore: `memory.db` is no store of ours; it is left as it is.
         BackendUnavailable: it cannot be opened, is on a network file system, or of a newer release.
     """
+
+    walks_here: Final = True
 
     def __init__(
         self,
