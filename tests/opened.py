@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
+import pytest
 from langgraph.store.memory import InMemoryStore
 from qdrant_client import QdrantClient
 
@@ -16,7 +17,7 @@ from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from tests.stores.qdrant_double import QdrantDouble, running
 
-__all__ = ["STORES", "opened"]
+__all__ = ["EACH", "STORES", "opened"]
 
 
 @contextlib.contextmanager
@@ -40,6 +41,8 @@ STORES: dict[str, Callable[[Path], AbstractContextManager[MemoryBackend]]] = {
     "qdrant_over_http": _qdrant_over_http,
 }
 """Name → (a directory of its own → the backend, while it is open)."""
+EACH = [pytest.param(name, marks=pytest.mark.slow if name == "qdrant_over_http" else ()) for name in STORES]
+"""The names. Over HTTP it is the client of `qdrant`, and stores/test_qdrant_server.py proves its promises."""
 
 
 def opened(name: str, directory: Path) -> AbstractContextManager[MemoryBackend]:

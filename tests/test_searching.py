@@ -19,7 +19,7 @@ from supervisor_memory.model.records import Hit, Hits
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 from tests import programs
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 
 QUERIES = int(os.environ.get("SEARCH_QUERIES", "120"))
 """How many random questions each store is asked; `make slow` asks 50,000."""
@@ -37,7 +37,7 @@ class Alike(HashingEmbedder):
         return f"other-{super().fingerprint}"
 
 
-@pytest.fixture(params=sorted(STORES))
+@pytest.fixture(params=EACH)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(SETTINGS, backend=backend)
@@ -348,7 +348,7 @@ def test_a_report_answers_for_the_quarter_that_it_names_not_for_the_one_it_was_w
 # --- layers, sessions and agents
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", EACH)
 def test_what_was_said_is_found_by_its_layer_its_session_and_its_agent(store: str, tmp_path: Path) -> None:
     with opened(store, tmp_path) as backend:
         memory = SupervisorMemory(Settings(embedding_model="none", **PATIENT), backend=backend)

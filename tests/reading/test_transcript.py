@@ -13,7 +13,7 @@ from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Message
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 
 TALK = [
     Message("user", "Good morning.", id="m1"),
@@ -30,7 +30,7 @@ def remembering(**options: Any) -> SupervisorMemory:
     return SupervisorMemory(settings, clock=FixedClock(), **options)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         memory = remembering(backend=backend)

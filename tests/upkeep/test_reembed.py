@@ -22,7 +22,7 @@ from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.upkeep.reembed import Reembedded, waiting_for
 from tests import programs
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 from tests.stores.qdrant_double import Asked, QdrantDouble, broken, running
 
 FACTS = ("Ada drinks green tea.", "Ada reads novels.", "Ada plays chess on Sundays.", "Ada sings.")
@@ -67,7 +67,7 @@ class Model(HashingEmbedder):
         return super().embed_documents(texts)
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

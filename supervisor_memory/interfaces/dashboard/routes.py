@@ -31,12 +31,11 @@ from supervisor_memory.interfaces.dashboard.visit import (
     HEADERS,
     FormIsOld,
     Handler,
-    Shelf,
     Visit,
     asset,
     form_of,
 )
-from supervisor_memory.interfaces.http.access import Caller
+from supervisor_memory.interfaces.http.access import caller_of
 from supervisor_memory.interfaces.http.problems import Unauthenticated, status_of
 from supervisor_memory.memory import SupervisorMemory
 
@@ -83,33 +82,13 @@ _WRITING: Final[dict[str, Handler]] = {
 }
 
 
-def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> APIRouter:
-    """The pages over a memory; `caller` raises Unauthenticated where nobody asks."""
-    routes, shelf = APIRouter(), Shelf()
-
-    def served(name: str, handler: Handler, may: Callable[[Visit], None]) -> Callable[[Request], object]:
-        async def answer(request: Request) -> Response:
-            try:
-                asker = None if may is _anybody else caller(request)
-            except Unauthenticated:
-                root = str(request.scope.get("root_path", ""))
-                return RedirectResponse(root + LOGIN, 303, dict(HEADERS))
-            theirs = memory if asker is None else memory.read_by(asker.name)
-            visit = Visit(theirs, request, shelf, asker)
-            try:
-                form = await form_of(request) if request.method == "POST" else {}
-                visit = replace(visit, form=form)
-                may(visit)
-                return await run_in_threadpool(handler, visit)
-            except SupervisorMemoryError as error:
-                return await run_in_threadpool(_went_wrong, visit, error)
-
-        answer.__name__ = name  # what the log of requests calls it
-        return answer
+def router() -> APIRouter:
+    """The pages, over what the application's state holds: its `memory`, `tokens` and `shelf`."""
+    routes = APIRouter()
 
     def add(method: str, path: str, handler: Handler, may: Callable[[Visit], None]) -> None:
         name = f"dashboard_{method.lower()}_{handler.__name__}"
-        endpoint = served(name, handler, may)
+        endpoint = _served(name, handler, may)
         routes.add_api_route(
             path, endpoint, methods=[method], name=name, response_model=None, include_in_schema=False
         )
@@ -134,6 +113,28 @@ def router(memory: SupervisorMemory, caller: Callable[[Request], Caller]) -> API
     add("GET", f"{BASE}/{{path:path}}", _no_page, _reader)
     add("POST", f"{BASE}/{{path:path}}", _no_page, _reader)
     return routes
+
+
+def _served(name: str, handler: Handler, may: Callable[[Visit], None]) -> Callable[[Request], object]:
+    async def answer(request: Request) -> Response:
+        try:
+            asker = None if may is _anybody else caller_of(request)
+        except Unauthenticated:
+            root = str(request.scope.get("root_path", ""))
+            return RedirectResponse(root + LOGIN, 303, dict(HEADERS))
+        memory: SupervisorMemory = request.app.state.memory
+        theirs = memory if asker is None else memory.read_by(asker.name)
+        visit = Visit(theirs, request, request.app.state.shelf, asker)
+        try:
+            form = await form_of(request) if request.method == "POST" else {}
+            visit = replace(visit, form=form)
+            may(visit)
+            return await run_in_threadpool(handler, visit)
+        except SupervisorMemoryError as error:
+            return await run_in_threadpool(_went_wrong, visit, error)
+
+    answer.__name__ = name  # what the log of requests calls it
+    return answer
 
 
 def _anybody(visit: Visit) -> None:

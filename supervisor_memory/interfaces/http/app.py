@@ -1,12 +1,13 @@
 """The application: routes by noun under /v1, the dashboard, and the guard before both."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.metadata import version
 
 from fastapi import APIRouter, Depends, FastAPI
 from fastapi.security import HTTPBearer
 from starlette.middleware import Middleware
+from starlette.routing import BaseRoute
 
 from supervisor_memory.interfaces import dashboard
 from supervisor_memory.interfaces.http import (
@@ -19,7 +20,7 @@ from supervisor_memory.interfaces.http import (
     sessions,
     users,
 )
-from supervisor_memory.interfaces.http.access import Guard, Tokens, caller_of
+from supervisor_memory.interfaces.http.access import Guard, Tokens
 from supervisor_memory.interfaces.http.problems import PROBLEMS, add_handlers
 from supervisor_memory.memory import SupervisorMemory
 
@@ -52,22 +53,24 @@ def create_app(
         redoc_url=None,
         # Its spans would hold paths with names of users, and its logs what errors say.
         telemetry={"tracing": False, "metrics": False, "logs": False, "auto_configure": False},
-        generate_unique_id_function=lambda route: route.name,
     )
     app.state.memory = memory
     app.state.tokens = tokens
+    app.state.shelf = dashboard.Shelf()
     add_handlers(app)
-    app.include_router(health.open_router)
-    app.add_api_route("/metrics", health.metrics, response_model=None, include_in_schema=False)
-    app.include_router(dashboard.router(memory, caller_of), include_in_schema=False)
-    app.include_router(_v1())
+    app.router.routes.extend(_routes())
     return app
 
 
 @cache  # what FastAPI works out of the routes is the same for every application
-def _v1() -> APIRouter:
+def _routes() -> Sequence[BaseRoute]:
+    whole = APIRouter(generate_unique_id_function=lambda route: route.name)
+    whole.include_router(health.open_router)
+    whole.add_api_route("/metrics", health.metrics, response_model=None, include_in_schema=False)
+    whole.include_router(dashboard.router(), include_in_schema=False)
     v1 = APIRouter(prefix="/v1", dependencies=[Depends(_bearer)], responses=PROBLEMS)
     v1.include_router(sessions.speakers)
     for part in (memories, relations, review, experience, audit, sessions, users, health):
         v1.include_router(part.router)
-    return v1
+    whole.include_router(v1)
+    return whole.routes

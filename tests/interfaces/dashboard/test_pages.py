@@ -735,7 +735,7 @@ def test_who_is_bound_to_a_user_sees_nothing_of_others(
     for page in PAGES:
         told = bo.get(f"/dashboard/{page}").text
         assert "tables" not in told.lower()
-        assert "ada" not in told.replace("dashboard", "")
+        assert "ada" not in re.sub("[0-9a-f-]{32,}|dashboard", "", told)  # but ids may hold it by chance
     assert "Invoices mean" in bo.get("/dashboard/records").text
     for path in (f"records/{ids['tables']}", f"records/{ids['tables']}/delete", f"records/{new_id()}"):
         assert bo.get(f"/dashboard/{path}").status_code == 404
