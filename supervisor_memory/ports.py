@@ -103,10 +103,10 @@ class Services:
             shared: What the readers of a run share; None: this flow has a run of its own.
         """
         services = self
-        if self.complete is None or not with_model:
-            services = replace(self, complete=None)
-        else:
+        if self.complete is not None and with_model:
             milliseconds += self.settings.llm_timeout_ms
+        elif self.complete is not None:
+            services = replace(self, complete=None)
         shared = {} if shared is None else shared
         return Ports(services, seconds=milliseconds / 1000, now=self.clock(), shared=shared)
 

@@ -19,7 +19,7 @@ def count_tokens(text: str) -> int:
     each CJK character, mark or line, two for an emoji; single spaces are free. Right within a tenth
     or two for prose; ids and other random letters cost more than it says.
     """
-    if len(text) <= _LONGEST_KNOWN:
+    if len(text) <= _USUAL_LINE:
         return _known(text)
     # No token goes across a line's end or an ellipsis, each of which is one, and notes are made of few texts.
     parts = text.replace("…", "\n").split("\n")
@@ -33,6 +33,7 @@ def _count(text: str) -> int:
     return len(_TOKENS.findall(text)) + emoji
 
 
+_USUAL_LINE = 400
 _LONGEST_KNOWN = 2_000
 _known = lru_cache(maxsize=1_024)(_count)  # the same lines come back in many notes
 

@@ -100,6 +100,7 @@ def time_words(text: str) -> frozenset[str]:
     return frozenset(word for part in said for word in re.findall(r"\w+", part))
 
 
+@lru_cache(maxsize=64)
 def asks_when(text: str) -> bool:
     """Whether a text asks for a time: "when did", "how long ago", 什么时候, 几号."""
     return _LEXICON["asks_when"].search(unicodedata.normalize("NFKC", text[:MAX_LENGTH])) is not None

@@ -97,6 +97,10 @@ _ENDS = ".!?。！？\n"
 
 def without_pasted(text: str) -> str:
     """The text with its pasted parts replaced by as many spaces, so that positions stay the same."""
+    return _known_own(text) if len(text) <= _LONGEST_KNOWN else _without_pasted(text)
+
+
+def _without_pasted(text: str) -> str:
     text = _PASTED["block"].sub(lambda block: _PASTED["blanked"].sub(" ", block[0]), text)
     for opened in _PASTED["opens"].finditer(text):
         begun = max(text.rfind(mark, 0, opened.start()) for mark in _ENDS) + 1
@@ -263,6 +267,7 @@ def _without_tale(found: Statement) -> Statement:
 _MOST_READ = MAX_SENTENCES * MAX_SENTENCE
 _LONGEST_KNOWN = 2_000
 _known = lru_cache(maxsize=1_024)(_read)  # one question is routed for the supervisor and for each sub-agent
+_known_own = lru_cache(maxsize=1_024)(_without_pasted)  # a message is read, digested and quoted
 
 
 def _unwrapped(text: str) -> str:

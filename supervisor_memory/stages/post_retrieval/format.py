@@ -7,13 +7,15 @@ from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import lru_cache
+from operator import itemgetter
+from typing import NamedTuple
 from unicodedata import normalize
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Kind, Note
-from supervisor_memory.ports import NoStore, ReadStore
+from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
 from supervisor_memory.stages.pre_insert.extract import EXTRACTED
@@ -56,7 +58,7 @@ def format_note(plan: Recalling, view: ReadStore) -> Recalling:
     note = Note(text=text, ids=ids, tokens=tokens, reasons=plan.route.reasons)
     kept = plan.keeping(chosen, others="over-budget")
     before, most = _records(plan), view.settings.max_context_tokens
-    if left := before - _records(kept):
+    if kept is not plan and (left := before - _records(kept)):
         told = f"{left} of {before} records did not fit into the note: MEMORY_MAX_CONTEXT_TOKENS={most}"
         kept = replace(kept, hits=replace(kept.hits, notes=(*kept.hits.notes, told)))
     return replace(kept, note=note)
@@ -76,7 +78,7 @@ _FOR_SAID = 1 / 3
 """The share of a note that is kept for excerpts where MEMORY_RECALL_SAID is "always"."""
 
 
-def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[Hit], str, int]:
+def _fitting(hits: Sequence[Hit], tongue: str, view: ReadStore) -> tuple[Sequence[Hit], str, int]:
     """The hits that the budget holds, the note of them, and its size in tokens."""
     settings = view.settings
     room = _Room(tongue, view)
@@ -107,25 +109,34 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: NoStore) -> tuple[Sequence[
     room.take(standing, share=1.0)
     told = _decisions_first(hit for hit in hits if hit.record.id in room.chosen)
     while told:
-        text = _text(told, tongue)
+        text = _text([(hit, room.line(hit)) for hit in told], tongue)
         if (tokens := view.count_tokens(text)) <= settings.max_context_tokens:
             return told, text, tokens
         told.pop()  # a counter may count lines together higher than each
     return (), "", 0
 
 
+class _Line(NamedTuple):
+    """How a hit reads in a note: what stands before its text, the text, and their sizes in tokens."""
+
+    frame: str
+    text: str
+    of_frame: int
+    of_text: int
+
+
 class _Room:
     """What is left of a note's tokens and lines, and which hits have been given a place."""
 
-    def __init__(self, tongue: str, view: NoStore) -> None:
+    def __init__(self, tongue: str, view: ReadStore) -> None:
         self.chosen: set[str] = set()
         self._tongue = tongue
         self._most = view.settings.max_context_tokens
         self._size = view.count_tokens
         self._left = self._most - self._size(_EMPTY[tongue])
         self._line_end = self._size("\n")
-        self._sizes: dict[str, tuple[str, int, int]] = {}
-        self._size_of_frame: dict[str, int] = {}
+        self._known: dict[int, tuple[Hit, _Line]]
+        self._known, _ = view.shared(("lines", tongue), dict)
         self._lines: set[str] = set()
         self._most_lines = view.settings.max_notes
 
@@ -139,27 +150,25 @@ class _Room:
         for hit in hits:
             if hit.record.id in self.chosen:
                 continue
-            frame, of_frame, of_text = self._measured(hit)
-            is_new = hit.excerpt is None or frame not in self._lines
-            cost = of_text + (of_frame if is_new else 0) + self._line_end
+            line = self.line(hit)
+            is_new = hit.excerpt is None or line.frame not in self._lines
+            cost = line.of_text + (line.of_frame if is_new else 0) + self._line_end
             is_full = is_new and self._most_lines is not None and len(self._lines) >= self._most_lines
             if cost > left or is_full:
                 continue
             self.chosen.add(hit.record.id)
-            self._lines.add(frame if hit.excerpt is not None else hit.record.id)
+            self._lines.add(line.frame if hit.excerpt is not None else hit.record.id)
             self._left -= cost
             left -= cost
 
-    def _measured(self, hit: Hit) -> tuple[str, int, int]:
-        """The frame of a hit, its tokens, and those of the text."""
-        if (known := self._sizes.get(hit.record.id)) is not None:
-            return known
-        frame = _frame(hit, self._tongue)
-        of_frame = self._size_of_frame.get(frame)
-        if of_frame is None:
-            of_frame = self._size_of_frame[frame] = self._size(frame)
-        self._sizes[hit.record.id] = told = frame, of_frame, self._size(_told(hit))
-        return told
+    def line(self, hit: Hit) -> _Line:
+        """How a hit reads in the note; what several readers of a run are told is worded once."""
+        if (known := self._known.get(id(hit))) is not None:
+            return known[1]
+        frame, text = _frame(hit, self._tongue), _told(hit)
+        line = _Line(frame, text, self._size(frame), self._size(text))
+        self._known[id(hit)] = hit, line  # the hit is kept too, so that no other gets its id
+        return line
 
 
 def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
@@ -180,8 +189,11 @@ def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
 
 def _decisions_first(hits: Iterable[Hit]) -> list[Hit]:
     """The hits in their order, but for decisions: each comes before others of nearly its own score."""
+    every = [*hits]
+    if not any(map(_is_decision, every)):
+        return every
     found: list[Hit] = []
-    for hit in hits:
+    for hit in every:
         place = len(found)
         if _is_decision(hit):
             while place and _is_no_better(found[place - 1], hit):
@@ -192,7 +204,7 @@ def _decisions_first(hits: Iterable[Hit]) -> list[Hit]:
 
 def _is_decision(hit: Hit) -> bool:
     read = hit.record.metadata.get(EXTRACTED)
-    return isinstance(read, Mapping) and read.get("rule") == "decision"
+    return read is not None and isinstance(read, Mapping) and read.get("rule") == "decision"
 
 
 def _is_no_better(before: Hit, decision: Hit) -> bool:
@@ -241,25 +253,24 @@ def strip_notes(text: str) -> str:
     return _LINE.sub("", text).strip() if " · " in text else text
 
 
-def _text(chosen: Sequence[Hit], tongue: str) -> str:
-    lines = "\n".join(_lines(chosen, tongue))
+def _text(chosen: Sequence[tuple[Hit, _Line]], tongue: str) -> str:
+    lines = "\n".join(_lines(chosen))
     # Hard to guess for whoever wrote a record, since it depends on every record in the note.
     mark = hashlib.sha256(lines.encode()).hexdigest()[:12]
     return f'<{FENCE} id="{mark}">\n{_HEADERS[tongue]}\n{lines}\n</{FENCE}>'
 
 
-def _lines(hits: Sequence[Hit], tongue: str) -> Iterator[str]:
+def _lines(chosen: Sequence[tuple[Hit, _Line]]) -> Iterator[str]:
     """A line for each record, and one for all that somebody said on a day."""
-    said: dict[str, list[Hit]] = {}
-    for hit in hits:
-        frame = _frame(hit, tongue)
+    said: dict[str, list[tuple[float, str]]] = {}
+    for hit, line in chosen:
         if hit.excerpt is None:
-            yield f"{frame} {_told(hit)}"
+            yield f"{line.frame} {line.text}"
         else:
-            said.setdefault(frame, []).append(hit)
+            said.setdefault(line.frame, []).append((hit.record.created_at, line.text))
     for frame, each in said.items():
-        each.sort(key=lambda hit: hit.record.created_at)
-        yield f"{frame} {' … '.join(map(_told, each))}"
+        each.sort(key=itemgetter(0))
+        yield f"{frame} {' … '.join([text for _, text in each])}"
 
 
 _EMPTY = {tongue: _text((), tongue) for tongue in _HEADERS}

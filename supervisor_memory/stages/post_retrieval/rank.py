@@ -363,13 +363,17 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
 def is_shown_in(messages: Sequence[Message]) -> Callable[[Record], bool]:
     """Takes a record; gives whether these messages already show it: by text, path or SQL."""
     said = _squeezed("\n".join(message.content for message in messages))
-    return lambda record: bool(said) and any(_says(said, text) for text in _tellings(record))
+
+    def shows(record: Record) -> bool:
+        if not record.metadata:
+            return _says(said, _known_squeezed(record.content))
+        return any(_says(said, text) for text in _tellings(record))
+
+    return shows if said else lambda record: False
 
 
 def _tellings(record: Record) -> list[str]:
     """The texts by which a message may already show a record: its content, path and SQL."""
-    if not record.metadata:
-        return [_known_squeezed(record.content)]
     named = (record.metadata.get(name) for name in ("path", "sql"))
     return [_known_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
 

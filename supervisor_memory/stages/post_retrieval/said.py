@@ -1,16 +1,17 @@
 """What was said: excerpts of earlier conversations, beside the records of a note."""
 
 import math
-from collections.abc import Iterator, Sequence, Set
-from dataclasses import dataclass, replace
-from functools import lru_cache, partial
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from itertools import pairwise
-from typing import TypeAlias
+from typing import NamedTuple, TypeAlias
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import (
     SESSION_FAMILY,
+    Considered,
     Filter,
     Hit,
     Hits,
@@ -80,31 +81,19 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     found, is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
-    named, own = found.named, found.own
-    says, agent_id = is_shown_in(plan.turn.messages), plan.turn.scope.agent_id
-    least = view.settings.min_score * _OF_THE_THRESHOLD
-
-    def beside(hit: Hit) -> str:
-        """Why a message is none of the reader's business; "": it is near the question."""
-        if not is_heard(hit.record, agent_id):
-            return "not-for-you"
-        if says(hit.record):
-            return "already-said"
-        is_near = _is_alike(hit, least) and (named is None or hit.record.id in named)
-        return "" if is_near else "below-threshold"
-
-    said = replace(plan, query=query, hits=found.hits).without(beside)
-    is_enough, asks_for_it = answers(_without_speakers(said, view)), asks_for_a_reply(query.text)
+    own, said, dropped = found.own, *_for_reader(found, plan.turn)
+    is_enough = answers(_without_speakers(said, query, plan, view))
+    asks_for_it = asks_for_a_reply(query.text)
 
     def answers_alone(hit: Hit) -> bool:
         """Whether it needs no other beside it: a user's; an assistant's that answers or is asked for."""
         return hit.record.id in own or asks_for_it or evidence(hit) >= ANSWERS
 
-    answering = [hit for hit in said.hits if is_enough and answers_alone(hit)]
+    answering = [hit for hit in said if answers_alone(hit)] if is_enough else []
     # Of all that was found: the other readers of the run ask the store the same.
-    became = what_became([hit.record for hit in found.hits] if answering else (), view)
+    became = what_became([hit.record for hit in found.hits.items] if answering else (), view)
     holding = [hit for hit in answering if hit.record.id not in became.untold]
-    excerpts = _excerpts(holding, own, query, plan.hits, became, view)
+    excerpts = _excerpts(holding, found, query, plan.hits.items, became, view)
     told = [*excerpts.values()]
     gone = {*became.untold, *replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)}
     hidden = [hit.record for hit in answering if hit.record.id in became.untold]
@@ -113,40 +102,70 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
         gone.update(_lost(told, view))
     ids = {hit.record.id for hit in answering}
 
-    def unquoted(hit: Hit) -> str:
-        """Why nothing of a message is told; "": its excerpt is."""
-        if hit.record.id not in ids:
-            return "no-answer"
-        if hit.record.id in gone:
-            return "untold"
-        return "" if hit.record.id in excerpts else "left-out"
+    for hit in said:
+        id_ = hit.record.id
+        if id_ not in ids:
+            dropped.append(Considered(hit, "no-answer"))
+        elif id_ in gone or id_ not in excerpts:
+            dropped.append(Considered(hit, "untold" if id_ in gone else "left-out"))
+    items = (*plan.hits.items, *[hit for hit in told if hit.record.id not in gone])
+    return replace(plan, hits=replace(plan.hits, items=items), dropped=(*plan.dropped, *dropped))
 
-    items = (*plan.hits, *(hit for hit in told if hit.record.id not in gone))
-    return replace(said.without(unquoted), query=asked, hits=replace(plan.hits, items=items))
+
+class _Excerpt(NamedTuple):
+    """What is quoted of a message, as a hit, with the hash of its wording and its size in tokens."""
+
+    hit: Hit
+    wording: str
+    tokens: int
 
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The messages found for a question, best first, and the ids of those that are the user's `own`.
+    """The messages found for a question, best first, for all readers of a run.
 
-    `named` are the ids of those that share a word by which it names something, and of what follows such a
-    message. None: nothing is named, or meaning is compared, which tells more than words: "plan" and "please"
-    are in requests of any kind.
+    Args:
+        near: The ids of those that are near enough to it.
+        own: The ids of those that are the user's own.
+        alone: Message id → what is quoted of it where no record was read from it and nothing else tells it,
+            None: nothing; each is made when the first reader wants it.
     """
 
     hits: Hits
-    named: frozenset[str] | None
+    near: frozenset[str]
     own: frozenset[str]
+    alone: dict[str, _Excerpt | None] = field(default_factory=dict)
 
 
 def _found(query: Query, plan: Recalling, view: ReadStore) -> _Found:
+    # Words by which the question names something: a message shares one, or follows one that does. Where
+    # meaning is compared, it tells more than words: "plan" and "please" are in requests of any kind.
     if names := () if query.vector is not None else named_terms(query.text):
         parts = tuple(replace(part, names=names) for part in query.parts)
         query = replace(query, names=names, parts=parts)
     hits = found_by(query, limit=_CANDIDATES, view=view)
-    named = frozenset(hit.record.id for hit in hits if "names" in hit.parts) if names else None
     ranked = rank(replace(plan, query=query, hits=hits), view).hits
-    return _Found(ranked, named, frozenset([hit.record.id for hit in ranked if is_users(hit.record)]))
+    least = view.settings.min_score * _OF_THE_THRESHOLD
+    near = [hit for hit in ranked.items if _is_alike(hit, least) and not (names and "names" not in hit.parts)]
+    own = [hit.record.id for hit in ranked.items if is_users(hit.record)]
+    return _Found(ranked, frozenset([hit.record.id for hit in near]), frozenset(own))
+
+
+def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
+    """The messages near the question that are a reader's business, and the others, with the reason."""
+    says, agent_id = is_shown_in(turn.messages), turn.scope.agent_id
+    said: list[Hit] = []
+    others: list[Considered] = []
+    for hit in found.hits.items:
+        if not is_heard(hit.record, agent_id):
+            others.append(Considered(hit, "not-for-you"))
+        elif says(hit.record):
+            others.append(Considered(hit, "already-said"))
+        elif hit.record.id in found.near:
+            said.append(hit)
+        else:
+            others.append(Considered(hit, "below-threshold"))
+    return said, others
 
 
 def _timeless(query: Query) -> Query:
@@ -167,7 +186,7 @@ def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
 
 def _excerpts(  # noqa: PLR0917
     said: Sequence[Hit],
-    users: Set[str],
+    found: _Found,
     question: Query,
     records: Sequence[Hit],
     became: Became,
@@ -179,9 +198,9 @@ def _excerpts(  # noqa: PLR0917
     was asked in the same words before tells nothing, and what was said in the same words twice is told once.
 
     Args:
-        users: The ids of the user's own messages.
         records: What the note tells anyway.
     """
+    users, alone = found.own, found.alone
     own = [hit.record.content for hit in said if hit.record.id in users]
     known = [] if asks_for_a_reply(question.text) else own
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
@@ -189,31 +208,51 @@ def _excerpts(  # noqa: PLR0917
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
     left = most = view.settings.max_context_tokens
     for hit in said:
-        is_own = hit.record.id in users
+        id_ = hit.record.id
+        is_own = id_ in users
         if left <= (0 if is_own else _BY_OTHERS * most):
             continue
         if told is None and not is_own:
             texts = [*(hit.record.content for hit in records), *known]
             told = [words for text in texts for words in _told_in(text)]
         others = () if is_own or told is None else told
-        ids = became.read_as.get(hit.record.id)
+        ids = became.read_as.get(id_)
         read = [each for each in records if each.record.id in ids] if ids else ()
-        excerpt = partial(_excerpt, hit.record, told=others, asked=asked, view=view)
-        text = excerpt(known=_texts(read))
-        firm = [each for each in read if not is_told_by(each, hit.record.content)]
-        if text and len(firm) < len(read):
-            text = excerpt(known=_texts(firm))
-        if text and (wording := content_hash(text)) not in wordings and may_be_told(hit.record, text):
-            wordings.add(wording)
+        if read or others:
+            made = _made(hit, read, others, asked, view)
+        elif id_ in alone:
+            made = alone[id_]
+        else:
+            made = alone[id_] = _made(hit, (), (), asked, view)
+        if made is not None and made.wording not in wordings:
+            wordings.add(made.wording)
             if told is not None and not is_own:
-                told += _told_in(text)
-            excerpts[hit.record.id] = Hit(hit.record, hit.score, hit.parts, hit.found, text)
-            left -= view.count_tokens(text)
+                told += _told_in(made.hit.excerpt or "")
+            excerpts[id_] = made.hit
+            left -= made.tokens
     return excerpts
 
 
+def _made(
+    hit: Hit, read: Sequence[Hit], told: _Told, asked: frozenset[str], view: ReadStore
+) -> _Excerpt | None:
+    """What is quoted of a message beside what is told anyway; None: nothing may be.
+
+    Args:
+        read: The records that were read from it and are told.
+    """
+    text = _excerpt(hit.record, _texts(read), told, asked, view)
+    firm = [each for each in read if not is_told_by(each, hit.record.content)]
+    if text and len(firm) < len(read):
+        text = _excerpt(hit.record, _texts(firm), told, asked, view)
+    if not text or not may_be_told(hit.record, text):
+        return None
+    quoted = Hit(hit.record, hit.score, hit.parts, hit.found, text)
+    return _Excerpt(quoted, content_hash(text), view.count_tokens(text))
+
+
 def _texts(hits: Sequence[Hit]) -> str:
-    return " ".join(hit.record.content for hit in hits)
+    return " ".join([hit.record.content for hit in hits])
 
 
 def is_heard(message: Record, agent_id: str | None) -> bool:
@@ -230,21 +269,20 @@ def _is_alike(hit: Hit, least: float) -> bool:
     return hit.parts.get("relevance", 0.0) >= least if "sim" in hit.parts else "context" in hit.parts
 
 
-def _without_speakers(said: Recalling, view: ReadStore) -> tuple[Hit, ...]:
+def _without_speakers(said: Sequence[Hit], query: Query, plan: Recalling, view: ReadStore) -> Sequence[Hit]:
     """The hits of a question, found once more without the speakers that it names.
 
     A speaker's name is in the vector of each of their messages, so that any question about them resembles
     any message of theirs.
     """
-    query = said.query
-    speakers = frozenset(name for hit in said.hits if (name := hit.record.spoken_by))
-    if query is None or query.vector is None or not speakers:
-        return said.hits.items
-    if not (named := named_people(query.text, speakers)):
-        return said.hits.items
+    if query.vector is None:
+        return said
+    speakers = frozenset(name for hit in said if (name := hit.record.spoken_by))
+    if not speakers or not (named := named_people(query.text, speakers)):
+        return said
     vector = view.embed_query(without_people(query.text, named))
     alone = replace(query, vector=vector, parts=())
-    return rank(replace(said, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
+    return rank(replace(plan, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
 
 
 def _told_in(text: str) -> tuple[frozenset[str], ...]:

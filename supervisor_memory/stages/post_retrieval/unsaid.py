@@ -174,6 +174,7 @@ def may_be_told(message: Record, excerpt: str | None = None, *, requests: bool =
     return _may_be_told(told, message.content, by_user)
 
 
+@lru_cache(maxsize=4_096)
 def _gives_no_orders(text: str, message: str, by_user: bool) -> bool:  # noqa: FBT001
     is_own = by_user and without_pasted(message) == message
     return strip_notes(text) == text and not gives_orders([*sentences(text)], by_others=not is_own)
