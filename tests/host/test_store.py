@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import json
-import multiprocessing
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -42,6 +41,7 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
+from tests import programs
 from tests.cases import every_case
 
 SETTINGS = Settings(embedding_model="none", search_timeout_ms=20_000, write_timeout_ms=20_000)
@@ -711,22 +711,24 @@ def test_two_handles_on_one_directory_see_each_others_items(tmp_path: Path) -> N
         handle.close()
 
 
-def _put_from_another_process(path: str, name: str) -> None:
-    with SupervisorMemory(SETTINGS, backend=SqliteBackend(Path(path))) as memory:
-        store = MemoryStore(memory)
-        for number in range(10):
-            store.put(ADA, f"{name}{number}", {"content": "the same text"})
-            store.put(("docs",), "shared", {"by": name, "n": number})
+PUTTING = """
+import sys
+from pathlib import Path
+from tests.host.test_store import ADA, SETTINGS, MemoryStore, SqliteBackend, SupervisorMemory
+
+name, path = sys.argv[1:]
+with SupervisorMemory(SETTINGS, backend=SqliteBackend(Path(path))) as memory:
+    store = MemoryStore(memory)
+    for number in range(10):
+        store.put(ADA, f"{name}{number}", {"content": "the same text"})
+        store.put(("docs",), "shared", {"by": name, "n": number})
+"""
 
 
 def test_two_processes_put_into_one_directory(tmp_path: Path) -> None:
-    spawn = multiprocessing.get_context("spawn")
-    both = [spawn.Process(target=_put_from_another_process, args=(str(tmp_path), name)) for name in "ab"]
-    for process in both:
-        process.start()
-    for process in both:
-        process.join(120)
-    assert [process.exitcode for process in both] == [0, 0]
+    root = Path(__file__).parents[2]
+    both = [programs.start("-c", PUTTING, name, str(tmp_path), cwd=root) for name in "ab"]
+    assert [process.wait(120) for process in both] == [0, 0]
     with SupervisorMemory(SETTINGS, backend=SqliteBackend(tmp_path)) as memory:
         store = MemoryStore(memory)
         assert len(store.search(ADA, limit=100)) == 20

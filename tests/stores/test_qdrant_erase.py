@@ -58,6 +58,7 @@ class TestInMemory(ErasingContract):
         return QdrantBackend(QdrantClient(":memory:"))
 
 
+@pytest.mark.one_in(3, shift=1)
 class TestLocalPath(SharedErasingContract):
     @pytest.fixture
     def client(self, tmp_path: Path) -> Iterator[QdrantClient]:

@@ -2,22 +2,21 @@
 
 import re
 from collections.abc import Callable
-from pathlib import Path
 
 from mcp.client.client import Client
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.interfaces.mcp.server import create_server
 from supervisor_memory.interfaces.mcp.tools import TOOLS
-from tests.interfaces.mcp.conftest import over_stdio
 
 Opened = Callable[[], SupervisorMemory]
 TAKEN = re.compile(r"^[a-zA-Z0-9_-]{1,64}$")
 
 
-async def test_the_name_of_every_tool_is_one_that_models_apis_take(store: Path) -> None:
-    async with over_stdio(store, "--writes") as client:
-        names = [tool.name for tool in (await client.list_tools()).tools]
+async def test_the_name_of_every_tool_is_one_that_models_apis_take(opened: Opened) -> None:
+    with opened() as memory:
+        async with Client(create_server(memory, user_id="ada", writes=True)) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
     assert len(names) == len(set(names)) == len(TOOLS)
     assert [name for name in names if not TAKEN.match(name)] == []
 
