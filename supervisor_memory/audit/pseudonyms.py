@@ -2,6 +2,7 @@
 
 import hmac
 import secrets
+from collections.abc import Callable
 from typing import Any
 
 import apsw
@@ -26,18 +27,26 @@ class Pseudonyms:
         self._nobody = (None, session_key.encode())
         self._users: dict[str, tuple[str, bytes]] = {}
         self._erased: dict[str, float | None] = {}
+        self._hashed: dict[tuple[Callable[[bytes, str], str], bytes, str], str] = {}
 
     def of(
         self, user_id: str | None, session_id: str | None, *, names_anew: bool = False
     ) -> tuple[str | None, str | None]:
         """The names to write. `names_anew`: whether an erased user gets a name again."""
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
-        return subject, None if session_id is None else session_name(key, session_id)
+        return subject, None if session_id is None else self._once(session_name, key, session_id)
 
     def run_of(self, user_id: str | None, run_id: str | None) -> str | None:
         """The name of a run to write, once `of` has given its user's."""
         _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
-        return None if run_id is None else run_pseudonym(key, run_id)
+        return None if run_id is None else self._once(run_pseudonym, key, run_id)
+
+    def _once(self, hashing: Callable[[bytes, str], str], key: bytes, name: str) -> str:
+        """The hash of a name, which most rows of a transaction share."""
+        asked = hashing, key, name
+        if asked not in self._hashed:
+            self._hashed[asked] = hashing(key, name)
+        return self._hashed[asked]
 
     def erased_since(self, user_id: str | None, at: float) -> bool:
         """Whether a user was erased after the moment `at`."""

@@ -4,6 +4,7 @@ They only rise, from the day the table was made. They hold names of agents and n
 what a person may have asked or missed is counted under no name.
 """
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
@@ -26,9 +27,11 @@ TABLES: Final = (
         day INTEGER NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
         PRIMARY KEY(day, agent, name)) WITHOUT ROWID""",
 )
-_ADD: Final = """INSERT INTO tallies VALUES(?, ?, ?)
+_ADD: Final = """INSERT INTO tallies SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1)
+    WHERE value ->> 1 NOT GLOB ?2
     ON CONFLICT(agent, name) DO UPDATE SET amount = amount + excluded.amount"""
-_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day VALUES(?, ?, ?, ?)
+_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day
+    SELECT ?2, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1) WHERE true
     ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
 A_DAY: Final = 86_400
 KEPT: Final = "kept:"
@@ -45,9 +48,9 @@ def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: fl
     """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
     rows = [(agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
     if rows:
-        in_all = [row for row in rows if not row[1].startswith(KEPT)]
-        connection.executemany(_ADD, in_all)
-        connection.executemany(_ADD_BY_DAY, [(int(at // A_DAY), *row) for row in rows])
+        told = json.dumps(rows, ensure_ascii=False)
+        connection.execute(_ADD, (told, f"{KEPT}*"))
+        connection.execute(_ADD_BY_DAY, (told, int(at // A_DAY)))
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:

@@ -3,6 +3,7 @@
 import hmac
 import json
 from collections.abc import Collection, Iterable, Sequence
+from math import inf
 from typing import Any, Final
 
 from supervisor_memory.disk.database import Database, select
@@ -18,6 +19,8 @@ TABLES: Final = (
         id TEXT PRIMARY KEY, user TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
 )
 
+_REFUSED: Final = """SELECT user, at FROM tombstones WHERE user IN (SELECT value FROM json_each(?1))
+    UNION ALL SELECT id, NULL FROM erased_verbatim WHERE id IN (SELECT value FROM json_each(?2))"""
 _MARK: Final = "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)"
 
 
@@ -66,13 +69,16 @@ class Tombstones:
         """
         if not records:
             return
-        times = {user_id: self.erased_at(user_id) for user_id in {each.erased_with for each in records}}
-        marked = self._marked([message for each in records if (message := message_of(each))])
+        names = {user_id: self.name(user_id) for user_id in {each.erased_with for each in records}}
+        messages = [message for each in records if (message := message_of(each))]
+        asked = json.dumps([*names.values()]), json.dumps(messages)
+        found = self._select("tombstones", _REFUSED, *asked)
+        times = {name: at for name, at in found if at is not None}
+        marked = {message for message, at in found if at is None}
         refused = [
             record
             for record in records
-            if ((at := times[record.erased_with]) is not None and record.created_at < at)
-            or message_of(record) in marked
+            if record.created_at < times.get(names[record.erased_with], -inf) or message_of(record) in marked
         ]
         if refused:
             raise was_erased(refused, records)
@@ -96,11 +102,6 @@ class Tombstones:
         """Note that the records of all erased users are gone; their records from now on are new."""
         with self._database.writing() as connection:
             connection.execute("UPDATE erasures SET removed = 1")
-
-    def _marked(self, messages: Sequence[str]) -> Collection[str]:
-        """Those of the messages that were erased."""
-        erased = "SELECT id FROM erased_verbatim WHERE id IN (SELECT value FROM json_each(?))"
-        return {str(row[0]) for row in self._select("erased_verbatim", erased, json.dumps(messages))}
 
     def _select(self, table: str, sql: str, *bindings: str) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:

@@ -146,8 +146,8 @@ def given(
     return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(told, dropped), records=len(told))
 
 
-Known: TypeAlias = MutableMapping[int, tuple[Mapping[str, float], str]]
-"""The parts of hits that were packed before, by their `id`, each with its JSON."""
+Known: TypeAlias = MutableMapping[tuple[int, float, str], tuple[Mapping[str, float], str]]
+"""What was packed before, by the `id` of a hit's parts, its score and the reason: the parts, and the JSON."""
 
 
 def packed(
@@ -254,19 +254,15 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
 
 
 def _packed(told: "Iterable[tuple[Hit, str, int | None]]", known: Known | None) -> str:
-    def numbers(parts: Mapping[str, float]) -> str:
-        if known is None:
-            return _numbers(parts)
-        packed = known.get(id(parts))
-        if packed is None:  # the parts are kept too, so that no others get their id
-            packed = known[id(parts)] = parts, _numbers(parts)
-        return packed[1]
-
-    found = [
-        f"[{_QUOTED(hit.record.id)},{'null' if rank is None else rank},{round(hit.score, _DIGITS)}"
-        f",{_QUOTED(reason)},{numbers(hit.parts)}{_of(hit)}]"
-        for hit, reason, rank in told
-    ]
+    known = {} if known is None else known
+    found: list[str] = []
+    for hit, reason, rank in told:
+        asked = id(hit.parts), hit.score, reason
+        if (kept := known.get(asked)) is None:  # the parts are kept too, so that no others get their id
+            text = f"{round(hit.score, _DIGITS)},{_QUOTED(reason)},{_numbers(hit.parts)}"
+            kept = known[asked] = hit.parts, text
+        place = "null" if rank is None else rank
+        found.append(f"[{_QUOTED(hit.record.id)},{place},{kept[1]}{_of(hit)}]")
     return f"[{','.join(found)}]"
 
 

@@ -193,8 +193,7 @@ class Database:
     def where(self) -> str:
         return "memory" if self.path is None else str(self.path)
 
-    @contextlib.contextmanager
-    def writing(self, *, durable: bool = True) -> Iterator[Opened]:
+    def writing(self, *, durable: bool = True) -> contextlib.AbstractContextManager[Opened]:
         """The writer's connection inside a transaction that ends with the block.
 
         A block inside a block of the same thread joins its transaction.
@@ -207,6 +206,12 @@ class Database:
             BackendUnavailable: another writer held it for too long, or the file is not there any more, so
                 that what was written would be lost.
         """
+        if self._writer is not None and self.is_writing:
+            return _Joined(self, self._writer)
+        return self._writing(durable=durable)
+
+    @contextlib.contextmanager
+    def _writing(self, *, durable: bool) -> Iterator[Opened]:
         if self.read_only:
             raise ReadOnlyStore(
                 f"{self.where} can be read but not written; check its owner and mode, and those of its "
@@ -236,9 +241,10 @@ class Database:
         return self._looking(begins=False)
 
     def _looking(self, *, begins: bool) -> contextlib.AbstractContextManager[Opened]:
+        if self._writer is not None and self.is_writing:
+            return _Joined(self, self._writer)
         self._notice_fork()
-        is_writers = self.path is None or self.is_writing
-        return self._reading_as_writer() if is_writers else _Snapshot(self, begins=begins)
+        return self._reading_as_writer() if self.path is None else _Snapshot(self, begins=begins)
 
     @contextlib.contextmanager
     def _reading_as_writer(self) -> Iterator[Opened]:
@@ -289,7 +295,7 @@ class Database:
     @property
     def is_writing(self) -> bool:
         """Whether this thread is inside a `writing` block, so that it reads what may still be undone."""
-        return self._depth_of_this_thread() > 0
+        return self._owner == threading.get_ident()
 
     def close(self) -> None:
         """Let go of the file. Closing twice is fine."""
@@ -308,7 +314,6 @@ class Database:
         self._pid = os.getpid()
         self._lock = threading.RLock()
         self._owner: int | None = None
-        self._depth = 0
         self._writer: Opened | None = None
         self._waits_for_disk = True
         self._idle: list[Opened] = []
@@ -325,26 +330,20 @@ class Database:
             waited = f"waited {self._lock_seconds * 2:g} s for other threads that write"
             raise BackendUnavailable(f"{waited} {self.where}; try again", path=self.where)
 
-    def _depth_of_this_thread(self) -> int:
-        return self._depth if self._owner == threading.get_ident() else 0
-
     def _transaction(self, *, durable: bool) -> Iterator[Opened]:
-        if self._writer is not None and self._depth_of_this_thread():
-            yield self._writer
-            return
         connection = self._current_writer()
         if self._waits_for_disk != durable:
             connection.execute(f"PRAGMA synchronous={'FULL' if durable else 'NORMAL'}")
             self._waits_for_disk = durable
         connection.execute("BEGIN IMMEDIATE")
-        self._owner, self._depth = threading.get_ident(), 1
+        self._owner = threading.get_ident()
         try:
             self._check_before(connection)
             yield connection
             connection.execute("COMMIT")
             self._check_after(connection)
         finally:
-            self._owner, self._depth = None, 0
+            self._owner = None
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
@@ -581,7 +580,7 @@ class Database:
 
     def before_fork(self) -> None:
         """Let no other thread write while this one forks."""
-        self._is_held = self._lock.acquire(timeout=self._lock_seconds) and not self._depth_of_this_thread()
+        self._is_held = self._lock.acquire(timeout=self._lock_seconds) and not self.is_writing
 
     def let_go(self) -> None:
         """Hand a child nothing open: SQLite would believe that the child holds its parent's locks."""
@@ -594,6 +593,24 @@ class Database:
         else:
             with contextlib.suppress(RuntimeError):  # it was not to be had before
                 self._lock.release()
+
+
+class _Joined:
+    """The writer's connection inside its transaction, for a block inside a block of the same thread."""
+
+    __slots__ = ("_connection", "_database")
+
+    def __init__(self, database: Database, connection: Opened) -> None:
+        self._database, self._connection = database, connection
+
+    def __enter__(self) -> Opened:
+        return self._connection
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if isinstance(error, _SQLITES):
+            raise self._database.translated(error) from error
 
 
 class _Snapshot:

@@ -8,7 +8,8 @@ _MODULES: Final = """
 stores.sqlite.tables stores.sqlite.namespaces stores.qdrant.points host.store.addresses
 stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.said
 stages.post_retrieval.unsaid stages.pre_insert.gather model.records.content model.records.names
-compare.changes compare.pair compare.reading understand.dates understand.questions understand.sql
+compare.changes compare.pair compare.reading understand.dates understand.digest
+understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements
 understand.learned understand.names understand.subject language.terms language.tokens upkeep.write
 """

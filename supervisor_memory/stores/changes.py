@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -30,10 +30,15 @@ def in_order_of_application(changes: Sequence[Change]) -> Sequence[tuple[int, Ch
     return sorted(enumerate(changes), key=lambda item: item[1].record.status == "active")
 
 
-def as_stored(change: Change, current: Record | None) -> Record:
-    """The record to store: with its version, wording hash and source, and with values as JSON has them.
+def as_stored(
+    change: Change, current: Record | None, *, read: Callable[[str], Record] | None = None
+) -> tuple[Record, str]:
+    """The record to store, and its JSON: with its version, wording hash and source, and with plain values.
 
     A change that brings a vector or links to messages, and nothing else, makes no new version.
+
+    Args:
+        read: Makes a record from its JSON; None: nobody keeps what was read before.
 
     Raises:
         Conflict: the record should be new and exists, or has changed since it was read.
@@ -42,10 +47,15 @@ def as_stored(change: Change, current: Record | None) -> Record:
     """
     _check_expectation(change, current)
     if current is None:
-        return plain(replace(change.record, version=1))
-    source = change.record.source if change.changes_source else current.source
-    record = plain(replace(change.record, source=source))
-    return replace(record, version=current.version + (not is_no_new_version(change, current)))
+        return _plain(change.record, read or _read, version=1)
+    keeps_source = change.changes_source or change.record.source == current.source
+    asked = change.record if keeps_source else replace(change.record, source=current.source)
+    record, text = _plain(asked, read or _read)
+    version = current.version + (not is_no_new_version(change, current))
+    if version == record.version:
+        return record, text
+    record = replace(record, version=version)
+    return record, record.to_json()
 
 
 def is_no_new_version(change: Change, current: Record) -> bool:
@@ -105,8 +115,13 @@ def plain(record: Record) -> Record:
     Raises:
         InvalidContent: it holds values that JSON cannot, lone surrogates, or a time that is no number.
     """
+    return _plain(record, _read)[0]
+
+
+def _plain(record: Record, read: Callable[[str], Record], **changed: object) -> tuple[Record, str]:
+    """The same with some values changed, and its JSON."""
     try:
-        text = record.to_json()
+        text = record.to_json(content_hash=content_hash(record.content), **changed)
         text.encode()
     except (TypeError, ValueError, RecursionError) as error:
         raise InvalidContent(
@@ -118,8 +133,12 @@ def plain(record: Record) -> Record:
     if not all(math.isfinite(time) for time in times if time is not None):
         told = f"record {record.id} holds a time that is no number; pass seconds since 1970"
         raise InvalidContent(told, record_id=record.id)
-    values = json.loads(text)
-    return Record.from_dict({**values, "content_hash": content_hash(values["content"])})
+    known = read(text)
+    return known, known.to_json() if known.metadata else text  # of keys 1 and "1" the text has both
+
+
+def _read(text: str) -> Record:
+    return Record.from_dict(json.loads(text))
 
 
 def vector_to_store(record: Record) -> Vector | None:

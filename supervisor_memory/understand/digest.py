@@ -7,6 +7,7 @@ put off, promised at the end, or asked and not answered is open, until somebody 
 
 from collections.abc import Iterable, Iterator, Sequence, Set
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import chain
 from math import inf
 from typing import Final, Literal, TypeAlias, get_args
@@ -282,13 +283,17 @@ def _taken_up(reply: Said | None, place: int) -> Iterator[_Sentence]:
             yield _Sentence(Line("decided", reply.id, text), held, place)
 
 
-def _sentences(message: Said) -> list[str]:
+def _sentences(message: Said) -> tuple[str, ...]:
     """The sentences to read in a message: if it is long, the first and the last."""
-    text = message.text[:_MOST_READ]
-    every = [*sentences(without_pasted(text) if message.is_users else text)]
+    return _sentences_of(message.text[:_MOST_READ], is_users=message.is_users)
+
+
+@lru_cache(maxsize=256)  # a message is read by itself, as a reply, as what was said before, and once more
+def _sentences_of(text: str, *, is_users: bool) -> tuple[str, ...]:
+    every = [*sentences(without_pasted(text) if is_users else text)]
     half = _MOST_SENTENCES // 2
     every = every if len(every) <= _MOST_SENTENCES else [*every[:half], *every[-half:]]
-    return [each for each in every if not gives_orders([each], by_others=not message.is_users)]
+    return tuple(each for each in every if not gives_orders([each], by_others=not is_users))
 
 
 def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence]:

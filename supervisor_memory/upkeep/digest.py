@@ -6,13 +6,13 @@ session goes on, its new messages are digested into what there is.
 """
 
 from collections import defaultdict
-from collections.abc import Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from math import inf
 from typing import Any, Final
 
-from supervisor_memory.errors import BackendUnavailable, WasErased
+from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound, WasErased
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, frozen
 from supervisor_memory.ports import Ports, ReadStore, Services
@@ -23,11 +23,14 @@ from supervisor_memory.stores.protocol import ListsSessions, SessionRow
 from supervisor_memory.stores.sessions import HEARD, LINES, NAME, UNTIL, heard_by, list_sessions, states_of
 from supervisor_memory.understand.digest import SECTIONS, Line, Said, also, digest, phrased
 from supervisor_memory.upkeep.compact import marks
-from supervisor_memory.upkeep.sessions import keep_state, state_of
+from supervisor_memory.upkeep.sessions import keep_state, keep_states, state_of
 
 _PAGE: Final = 5_000
 _TOGETHER: Final = 500  # messages that are judged, or whose records are looked for, at once
 _STATES_TOGETHER: Final = 50
+_KEPT_TOGETHER: Final = 16  # digests in a commit, so that other writers need not wait long
+_REASON: Final = "session-digested"
+_ACTOR: Final = "supervisor"
 _SECONDS: Final = 600.0  # no less than its step, so that calls of the store need no threads of their own
 _TICK: Final = 1e-6
 _OLD: Final = 3_600.0
@@ -56,7 +59,7 @@ def digesting(
     since: float | None = None,
     small_talk: dict[tuple[str, str], float],
 ) -> Generator[None, None, float | None]:
-    """Digest all sessions that have ended and have no digest of all that was said, with a pause after each.
+    """Digest all sessions that have ended and have no digest of all that was said, with a pause after some.
 
     Lines whose message may not be told any more are left out of digests, and digests of sessions without
     messages are deleted.
@@ -100,16 +103,31 @@ def digesting(
         if max(done, small_talk.get(place, -inf)) < row.last_at or is_late:
             if not run.digest(row, {each.record.task: each.record for each in known}) and done == -inf:
                 small_talk[place] = row.last_at
-            yield
+            if run.has_many:
+                run.keep()
+                yield
         for each in known:
             if not each.is_true:
+                run.keep()  # of the same session, if it has gone on
                 run.shorten(each.record)
+                run.keep()
                 yield
+    run.keep()
     for each in chain.from_iterable(states.values()):
         if each.until is not None and run.is_orphan(each):
             run.ports().store(services.backend.delete, [each.record.id])
             yield
     return None if newest is None else min(newest, run.now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """A digest on its way: whose it is, the state as it was read, its change, and the newest message."""
+
+    scope: Scope
+    known: Record | None
+    change: Callable[[Record], Record | None]
+    newest: Record | None
 
 
 class _Digesting:
@@ -119,6 +137,14 @@ class _Digesting:
         """A moment before anything was read: whoever was erased since gets no digest."""
         self.met: set[str] = set()
         """The users whose latest session was met."""
+        self._drafts: list[_Draft] = []
+        self._messages = 0
+
+    @property
+    def has_many(self) -> bool:
+        """Whether so much was read, or so slowly, that it is time to `keep` what was made of it."""
+        is_slow = self._services.complete is not None
+        return is_slow or len(self._drafts) >= _KEPT_TOGETHER or self._messages >= _TOGETHER
 
     def ports(self) -> Ports:
         """New ports with more time than a turn has."""
@@ -179,6 +205,7 @@ class _Digesting:
         """
         where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
         messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
+        self._messages += len(messages)
         scopes = (
             Scope(row.user_id, session_id=row.session_id, task=task)
             for task in dict.fromkeys(each.task for each in messages)
@@ -197,7 +224,7 @@ class _Digesting:
         lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
         is_worth_it = bool(fresh and (lines or until))
         if is_worth_it:
-            self._keep(scope, lines, state, newest=fresh[-1], heard=len(mine))
+            self._draft(scope, lines, state, newest=fresh[-1], heard=len(mine))
         return is_worth_it
 
     def shorten(self, known: Record) -> None:
@@ -207,9 +234,9 @@ class _Digesting:
         if (state := state_of(scope, view)) is not None and UNTIL in state.metadata:
             lines = [*lines_of(state)]
             kept = still_true(lines, messages_of(lines, view), view)
-            self._keep(scope, kept, state, newest=None)
+            self._draft(scope, kept, state, newest=None)
 
-    def _keep(
+    def _draft(
         self,
         scope: Scope,
         lines: Sequence[Line],
@@ -218,7 +245,7 @@ class _Digesting:
         newest: Record | None,
         heard: int | None = None,
     ) -> None:
-        """Keep a digest, unless another process was first, or its user or session was erased meanwhile.
+        """Make a digest that `keep` keeps, unless another process is first.
 
         Args:
             known: The state as it was read before; None: there was none.
@@ -240,15 +267,36 @@ class _Digesting:
             metadata = frozen({**state.metadata, UNTIL: at, LINES: told, **counted})
             return replace(state, content=text, metadata=metadata, ref_id=ref_id)
 
+        self._drafts.append(_Draft(scope, known, change, newest))
+
+    def keep(self) -> None:
+        """Keep the digests that were made, unless their user or session was erased meanwhile."""
+        drafts, self._drafts, self._messages = self._drafts, [], 0
+        kept = self._together(drafts) if len(drafts) > 1 else None
+        if kept is None:  # one of them cannot be kept, or not so
+            kept = [record for each in drafts if (record := self._alone(each)) is not None]
+        ids = tuple({each.newest.id for each in drafts if each.newest is not None})
+        told = [each for each in kept if each.ref_id in ids]
+        there = self.ports().read_store().list(Filter(ids=ids), limit=len(ids)) if told else ()
+        for each in told:
+            if each.ref_id not in {message.id for message in there}:
+                self.ports().store(self._services.backend.delete, [each.id])
+
+    def _together(self, drafts: Sequence[_Draft]) -> Sequence[Record] | None:
+        asked = ((each.scope, each.known, each.change) for each in drafts)
         try:
-            before = () if known is None else (known,)
-            kept = keep_state(
-                scope, self.ports, change, reason="session-digested", actor="supervisor", known=before
+            return keep_states(asked, self.ports(), reason=_REASON, actor=_ACTOR)
+        except (Conflict, RecordNotFound, WasErased):
+            return None
+
+    def _alone(self, draft: _Draft) -> Record | None:
+        before = () if draft.known is None else (draft.known,)
+        try:
+            return keep_state(
+                draft.scope, self.ports, draft.change, reason=_REASON, actor=_ACTOR, known=before
             )
         except WasErased:
-            return
-        if kept and newest and not self.ports().read_store().list(Filter(ids=(newest.id,)), limit=1):
-            self.ports().store(self._services.backend.delete, [kept.id])
+            return None
 
     def _lines(self, messages: Sequence[Record], before: Sequence[Line], view: ReadStore) -> Sequence[Line]:
         said: list[Said] = []
@@ -286,6 +334,8 @@ def _by_model(
     A statement is dropped if its message and the one before it lack a number or a name that it has. What is
     decided or open by the rules is told as it was said if the model lost a number or a name of it.
     """
+    if not view.has_model:
+        return None
     shown: list[str] = []
     first, left = len(said), _MOST_ASKED
     while first and (left := left - len(said[first - 1].text)) > 0:

@@ -4,7 +4,7 @@ The state of a session is kept in one record: its name, when it was closed, and 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, Literal, TypeAlias, cast
 
@@ -484,35 +484,77 @@ def keep_state(
         view = now_ports.deciding()
         old = state_of(scope, view) if known is None else next(iter(known), None)
         known = None
-        new = change(old or _empty(scope, now_ports.now))
-        if new is None:
+        made = _state(scope, old, change, now_ports.now, reason=reason, actor=actor, is_apart=is_apart)
+        if made is None:
             return None
-        text = new.content
-        if is_apart and not text.endswith(f"[{scope.session_id}]"):
-            text = f"{text}\n[{scope.session_id}]"
-        new = replace(new, content=text, content_hash=content_hash(text), updated_at=now_ports.now)
-        if old is None or text != old.content or UNTIL not in old.metadata:
-            new = replace(new, embedder=None)
-        event = AuditEvent.of(
-            "add" if old is None else "update",
-            new,
-            actor=actor,
-            version_before=old.version if old else None,
-            version_after=old.version + 1 if old else 1,
-            before=old.content if old else None,
-            after=text,
-            reason=reason,
-            detail={"kind": new.kind},
-        )
-        commit = Commit((Change(new, expects=old.version if old else None),), (event,))
         try:
-            return view.commit(commit).records[0]
+            return view.commit(Commit((made[0],), (made[1],))).records[0]
         except (Conflict, RecordNotFound) as error:
             if not left:
                 raise
             # Another session has the same words: a family has each wording once.
             is_apart = is_apart or error.facts.get("what") == "content_hash"
     raise AssertionError("the last try returns or raises")
+
+
+def keep_states(
+    asked: Iterable[tuple[Scope, Record | None, Callable[[Record], Record | None]]],
+    ports: Ports,
+    *,
+    reason: str,
+    actor: str,
+) -> Sequence[Record]:
+    """Change several states in one commit, or none of them; see `keep_state`.
+
+    Args:
+        asked: The scope of each, the state as it was read before or None, and the change.
+
+    Raises:
+        Conflict, RecordNotFound, WasErased: one of them has changed meanwhile; each is to be kept by itself.
+        BackendError, DeadlineExceeded: the store failed.
+    """
+    every = (_state(*each, ports.now, reason=reason, actor=actor) for each in asked)
+    made = [each for each in every if each is not None]
+    commit = Commit(tuple(change for change, _ in made), tuple(event for _, event in made))
+    return ports.deciding().commit(commit).records if made else ()
+
+
+def _state(
+    scope: Scope,
+    old: Record | None,
+    change: Callable[[Record], Record | None],
+    now: float,
+    *,
+    reason: str,
+    actor: str,
+    is_apart: bool = False,
+) -> tuple[Change, AuditEvent] | None:
+    """The state as it is to be kept, and its event; None: there is nothing to change.
+
+    Args:
+        is_apart: Whether another session has the same words.
+    """
+    new = change(old or _empty(scope, now))
+    if new is None:
+        return None
+    text = new.content
+    if is_apart and not text.endswith(f"[{scope.session_id}]"):
+        text = f"{text}\n[{scope.session_id}]"
+    new = replace(new, content=text, content_hash=content_hash(text), updated_at=now)
+    if old is None or text != old.content or UNTIL not in old.metadata:
+        new = replace(new, embedder=None)
+    event = AuditEvent.of(
+        "add" if old is None else "update",
+        new,
+        actor=actor,
+        version_before=old.version if old else None,
+        version_after=old.version + 1 if old else 1,
+        before=old.content if old else None,
+        after=text,
+        reason=reason,
+        detail={"kind": new.kind},
+    )
+    return Change(new, expects=old.version if old else None), event
 
 
 def _empty(scope: Scope, now: float) -> Record:

@@ -167,7 +167,16 @@ def test_an_interrupt_right_behind_an_answer_stays_an_interrupt(
         monkeypatch.setattr(_Request, "call", call)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(_Request, "call", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        backend.batch(adding("fact"))
+    def waiting() -> None:
+        with pytest.raises(KeyboardInterrupt):
+            backend.batch(adding("fact"))
+
+    thread = threading.Thread(target=waiting)
+    with backend._group._turn:  # so that it waits, and leads by itself then
+        thread.start()
+        while not backend._group._waiting:
+            pass
+        monkeypatch.setattr(_Request, "call", interrupted)
+    thread.join(10)
+    assert _Request.call is call
     assert backend.count(Filter(user_id="ada")) == 1

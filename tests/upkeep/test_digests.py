@@ -21,7 +21,7 @@ from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.digest import digesting
-from supervisor_memory.upkeep.sessions import keep_state
+from supervisor_memory.upkeep.sessions import keep_state, keep_states
 from tests.opened import STORES, opened
 
 EXPORT = (
@@ -266,17 +266,50 @@ def test_two_processes_make_one_digest(tmp_path: Path) -> None:
         assert {each.version for each in made} == {1}
 
 
-def test_a_user_who_is_erased_while_a_session_is_digested_leaves_nothing(backend: MemoryBackend) -> None:
+def test_a_user_who_is_erased_while_sessions_are_digested_leaves_nothing(
+    backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
     memory = memory_over(backend, queue_worker=False)
     memory.remember([*EXPORT], FIRST)
     memory.remember([*EXPORT[:2]], Scope("ada", session_id="s2"))
     later(memory)
-    steps = digesting(memory.services, "ada", small_talk={})
-    next(steps)
-    memory.erase(user_id="ada", confirm=True)
-    list(steps)
+
+    def erased_first(*args: Any, **options: Any) -> Sequence[Record]:
+        memory.erase(user_id="ada", confirm=True)
+        return keep_states(*args, **options)
+
+    monkeypatch.setattr("supervisor_memory.upkeep.digest.keep_states", erased_first)
+    list(digesting(memory.services, "ada", small_talk={}))
     assert digests(memory) == []
     assert memory.backend.count(Filter("ada", statuses=None, families=(DIGEST_FAMILY,))) == 0
+
+
+def test_digests_are_kept_in_one_commit_but_for_a_session_erased_meanwhile(
+    backend: MemoryBackend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = memory_over(backend, queue_worker=False)
+    for name in ("s1", "s2", "s3"):
+        memory.remember([*EXPORT], Scope("ada", session_id=name))
+    later(memory)
+    tried: list[int] = []
+
+    def erased_first(*args: Any, **options: Any) -> Sequence[Record]:
+        asked = [*args[0]]
+        tried.append(len(asked))
+        memory.sessions.erase("s2", user_id="ada", confirm=True)
+        return keep_states(asked, *args[1:], **options)
+
+    monkeypatch.setattr("supervisor_memory.upkeep.digest.keep_states", erased_first)
+    list(digesting(memory.services, "ada", small_talk={}))
+    assert tried == [3]
+    assert {each.attribute for each in digests(memory)} == {"s1", "s3"}
+    memory.remember([*EXPORT[:2]], Scope("ada", session_id="s4"))
+    memory.remember([("user", "Draft the minutes of the fleet meeting.")], Scope("ada", session_id="s5"))
+    later(memory)
+    monkeypatch.undo()
+    monkeypatch.delattr("supervisor_memory.upkeep.digest.keep_state")  # none is kept by itself
+    list(digesting(memory.services, "ada", small_talk={}))
+    assert {each.attribute for each in digests(memory)} == {"s1", "s3", "s4", "s5"}
 
 
 def test_a_session_that_is_erased_while_it_is_digested_leaves_nothing(

@@ -252,8 +252,9 @@ class Record:
             "source": {name: getattr(self.source, name) for name in Source.__slots__},
         }
 
-    def to_json(self) -> str:
-        return COMPACT_JSON.encode(self.to_dict())
+    def to_json(self, **changed: object) -> str:
+        """The record as JSON, with some values of `to_dict` changed."""
+        return COMPACT_JSON.encode({**self.to_dict(), **changed} if changed else self.to_dict())
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> "Record":

@@ -2,12 +2,12 @@
 
 from bisect import bisect_left, insort
 from collections import ChainMap, defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import merge, nsmallest
 from operator import attrgetter
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -34,6 +34,7 @@ StoredVector: TypeAlias = tuple[str, Vector]
 _Named: TypeAlias = tuple[str, str]
 """A user, and a hash of a wording or a subject."""
 
+_T = TypeVar("_T")
 _TASK_SEGMENTS = 3
 
 
@@ -250,7 +251,7 @@ class State:
 
     def _stage_one(self, staged: Staged, change: Change, current: Record | None) -> Record:
         record_id = change.record.id
-        record = as_stored(change, current)
+        record, _ = as_stored(change, current)
         vector = self._vector_after(staged, change.record)
         record = replace(record, embedder=None if vector is None else vector[0])
         self._take_places(staged, current, record)
@@ -288,10 +289,8 @@ class State:
 
     def _note_names(self, before: Record | None, after: Record | None) -> None:
         if before is not None:
-            for message in before.linked_ids:
-                self._told_of[message].discard(before.id)
-            for name in _names(before):
-                self._worded[name].discard(before.id)
+            _drop(self._told_of, before.linked_ids, before.id)
+            _drop(self._worded, _names(before), before.id)
         if after is not None:
             for message in after.linked_ids:
                 self._told_of[message].add(after.id)
@@ -331,6 +330,15 @@ class State:
         for row, (_, vector) in enumerate(there):
             values[row] = vector
         return [key for key, _ in there], values, True
+
+
+def _drop(ids_of: dict[_T, set[str]], names: Iterable[_T], record_id: str) -> None:
+    """Take a record from the ids of some names; a name without any goes."""
+    for name in names:
+        ids = ids_of[name]
+        ids.discard(record_id)
+        if not ids:
+            del ids_of[name]
 
 
 def _names(record: Record) -> Iterator[_Named]:

@@ -104,6 +104,12 @@ class Group:
                 return self._apply(connection, commit)
         if self._pid != os.getpid():  # another thread of the parent may have held the lock
             self._reset()
+        if not self._waiting and self._turn.acquire(blocking=False):
+            try:
+                with self._database.writing() as connection:
+                    return self._apply(connection, commit)
+            finally:
+                self._end_turn()
         request = _Request(commit)
         self._waiting.append(request)
         while not request.is_answered:
@@ -111,12 +117,15 @@ class Group:
                 try:
                     self._lead([self._waiting.popleft() for _ in range(min(_MOST, len(self._waiting)))])
                 finally:
-                    self._turn.release()
-                    with contextlib.suppress(IndexError):  # nobody waits, or was just taken along
-                        self._waiting[0].call()
+                    self._end_turn()
             else:
                 request.wait()
         return request.answer()
+
+    def _end_turn(self) -> None:
+        self._turn.release()
+        with contextlib.suppress(IndexError):  # nobody waits, or was just taken along
+            self._waiting[0].call()
 
     def _lead(self, requests: "list[_Request]") -> None:
         if len(requests) > 1 and self._together(requests):
@@ -432,15 +441,17 @@ class SqliteBackend(Verbs):
         kept, known = connection.kept(), self._known
         state, spaces = kept.get(where, (None, ()))
         if state is None or state != known.state:
-            known, spaces = self._known_in(connection), _spaces_of_user(connection, kept, where)
+            known, spaces = self._known_in(connection, kept), _spaces_of_user(connection, kept, where)
             if len(kept) >= _FILTERS:
                 kept.clear()
             kept[where] = known.state, spaces
         return known, spaces
 
-    def _known_in(self, connection: Opened) -> "_Known":
+    def _known_in(self, connection: Opened, kept: dict[Hashable, Any]) -> "_Known":
         """The caches for the file as the connection sees it; new ones after another erasure."""
-        state = (connection.file, int(connection.execute("PRAGMA schema_version").get))
+        if (number := kept.get(_Known)) is None:
+            number = kept[_Known] = int(connection.execute("PRAGMA schema_version").get)
+        state = (connection.file, number)
         known = self._known
         if known.state != state:
             if known.state is not None:

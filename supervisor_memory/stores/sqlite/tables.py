@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 import apsw
 
@@ -213,12 +213,9 @@ _SESSION_INDEXES: Final = (
     "CREATE INDEX sessions_by_user ON sessions(agent_id, user_id, last_at, session_id, first_at, messages)",
 )
 _OF_SESSION: Final = "user_id = ?1 AND session_id = ?2"
-_NEW_SESSION: Final = "INSERT OR IGNORE INTO sessions VALUES(?1, ?2, '', ?3, ?3, 0)"
-_NEW_AGENT: Final = f"""INSERT OR IGNORE INTO sessions
-    SELECT user_id, session_id, ?3, first_at, last_at, messages FROM sessions
-    WHERE {_OF_SESSION} AND agent_id = ''"""
 _ONE_MORE: Final = f"""UPDATE sessions SET first_at = min(first_at, ?3), last_at = max(last_at, ?3),
-    messages = messages + 1 WHERE {_OF_SESSION}"""
+    messages = messages + 1 WHERE {_OF_SESSION} RETURNING agent_id, first_at, last_at, messages"""
+_NEW_ROW: Final = "INSERT INTO sessions VALUES(?, ?, ?, ?, ?, ?)"
 _SAID: Final = "layer = 'history' AND status = 'active'"
 
 SCHEMA: Final = (
@@ -320,12 +317,13 @@ class Writing:
             Conflict, RecordNotFound, InvalidContent, BadVector: the change cannot be made.
         """
         key, current = self._current(change.record.id)
-        record = as_stored(change, current)
+        record, text = as_stored(change, current, read=record_of)
         vector = vector_to_store(change.record)
         keeps = vector is None and current is not None and current.embedder == record.embedder
         if record.embedder is not None and vector is None and not keeps:
             record = replace(record, embedder=None)
-        key = self._put_row(record, key)
+            text = record.to_json()
+        key = self._put_row(record, key, text)
         if current is not None and current.version != record.version:
             self._put_version(current)
         if vector is not None or (current is not None and not keeps):
@@ -338,10 +336,11 @@ class Writing:
     def put_stored(self, stored: Stored, current: Record | None) -> None:
         """Put a record, as another store had it, in the place of `current`; see `arrival.Shelf.put`."""
         record = stored.record
-        key = self._put_row(record, None if current is None else self._current(record.id)[0])
-        known = 0 if current is None else current.version
+        known = None if current is None else self._current(record.id)[0]
+        key = self._put_row(record, known, record.to_json())
+        latest = 0 if current is None else current.version
         for each in stored.earlier:
-            if each.version >= known:
+            if each.version >= latest:
                 self._put_version(each)
         self._put_vector(key, record, stored.vector)
         self._put_entry(key, record, current)
@@ -363,8 +362,8 @@ class Writing:
         row = self._connection.execute("SELECT key, data FROM records WHERE id = ?", (record_id,)).fetchone()
         return (None, None) if row is None else (int(row[0]), record_of(row[1]))
 
-    def _put_row(self, record: Record, key: int | None) -> int:
-        values = _values(record, self._revision(record.namespace))
+    def _put_row(self, record: Record, key: int | None, text: str) -> int:
+        values = _values(record, self._revision(record.namespace), text)
         try:
             if key is None:
                 return int(self._connection.execute(_INSERT, values).get)
@@ -402,14 +401,13 @@ class Writing:
     def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
         if current is not None and current.namespace != record.namespace:
             self._leave(current.namespace)
-        before, after = _read_of(current), _read_of(record)
-        if before == after:
+        if current is not None and _read_of(current) == _read_of(record):
             return
         self._entries[record.namespace] += 1
-        if current is not None and before is not None:
+        if current is not None and current.status == "active":
             where = (namespace_text(current.namespace), key)
             self._connection.execute("DELETE FROM entries WHERE namespace = ? AND key = ?", where)
-        if after is not None:
+        if record.status == "active":
             put_entry(self._connection, key, entry_of(record), namespace=namespace_text(record.namespace))
 
     def _put_messages(self, record: Record, current: Record | None) -> None:
@@ -428,8 +426,11 @@ class Writing:
         if after is None or after[:2] in self._shrunk:
             return
         user_id, session_id, agent_id, at = after
-        for sql, values in ((_NEW_SESSION, (at,)), (_NEW_AGENT, (agent_id,)), (_ONE_MORE, (at,))):
-            self._connection.execute(sql, (user_id, session_id, *values))
+        rows: Sequence[Any] = self._connection.execute(_ONE_MORE, (user_id, session_id, at)).fetchall()
+        told = rows[0][1:] if rows else (at, at, 1)
+        new = [each for each in dict.fromkeys(("", agent_id)) if each not in {row[0] for row in rows}]
+        if new:
+            self._connection.executemany(_NEW_ROW, [(user_id, session_id, each, *told) for each in new])
 
     def _revision(self, namespace: Namespace) -> int:
         """The number of this commit among those of the namespace."""
@@ -526,9 +527,9 @@ _OF_USER: Final = {
 }
 
 
-def _read_of(record: Record | None) -> tuple[object, ...] | None:
+def _read_of(record: Record) -> tuple[object, ...] | None:
     """The values that a record's entry is made from; None: the record has no entry."""
-    if record is None or record.status != "active":
+    if record.status != "active":
         return None
     said = (record.created_at, record.source.session_id, record.source.speaker, record.is_reply)
     return (record.namespace, record.searched_text, record.layer, *said)
@@ -542,12 +543,12 @@ def _said_in(record: Record | None) -> tuple[str, str, str, float] | None:
     return None if session is None else (record.user_id, session, agent or "", record.created_at)
 
 
-def _values(record: Record, revision: int) -> tuple[str | int | float | None, ...]:
+def _values(record: Record, revision: int, text: str) -> tuple[str | int | float | None, ...]:
     return (
         *(record.id, namespace_text(record.namespace), record.family, record.user_id, record.task),
         *(record.kind, record.layer, record.status, record.subject, record.attribute),
         *(record.content_hash, record.source.session_id, record.updated_at, record.expires_at),
-        *(record.version, revision, record.to_json()),
+        *(record.version, revision, text),
     )
 
 
