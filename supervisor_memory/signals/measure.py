@@ -106,7 +106,7 @@ def _and_nothing(scores: Floats) -> Floats:
 
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
-_ABSENT = np.float32(-2.0)
+_ABSENT = -2.0
 _LEAST = np.float32(1e-6)
 _BY_ROLES = {"neighbour": 0.5, "answer": 0.0, "information": 0.0}
 """The share of a signal that counts where a user speaks to an assistant, or nobody is named. A request
