@@ -1,5 +1,6 @@
 """Settings of all tests."""
 
+import dis
 import functools
 import gc
 import os
@@ -9,6 +10,7 @@ import tempfile
 from collections import Counter
 from copy import copy
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -92,12 +94,15 @@ def pytest_collection_finish() -> None:
 
     A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
     none here. That took 10 ms of each of a thousand clients. In memory it parses the path of a field anew for
-    each record that a filter looks at.
+    each record that a filter looks at. LangGraph reads the code of each node anew for each graph.
     """
     if schemas := sys.modules.get("qdrant_client.embed.schema_parser"):
         vars(schemas)["deepcopy"] = copy
     if fields := sys.modules.get("qdrant_client.local.payload_value_extractor"):
         vars(fields)["parse_json_path"] = functools.cache(vars(fields)["parse_json_path"])
+    if graphs := sys.modules.get("langgraph.pregel._utils"):
+        read = functools.cache(lambda code: tuple(dis.get_instructions(code)))
+        vars(graphs)["dis"] = SimpleNamespace(get_instructions=read)
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -48,7 +48,7 @@ class ScriptedModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        formats = [convert_to_openai_tool(tool) for tool in tools]
+        formats = [_told(tool) for tool in tools]
         self.bound.append([each["function"]["name"] for each in formats])
         return self.bind(tools=formats, **kwargs)
 
@@ -65,6 +65,13 @@ class ScriptedModel(BaseChatModel):
         message = AIMessage(said) if isinstance(said, str) else said
         numbered = message.model_copy(update={"id": f"{self.label}-{len(self.calls)}"})
         return ChatResult(generations=[ChatGeneration(message=numbered)])
+
+
+def _told(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
+    """A tool in the form of a provider, without its arguments, where working them out takes milliseconds."""
+    if not isinstance(tool, BaseTool):
+        return convert_to_openai_tool(tool)
+    return {"type": "function", "function": {"name": tool.name, "description": tool.description}}
 
 
 def call_of(name: str, **arguments: Any) -> AIMessage:
