@@ -22,7 +22,7 @@ from supervisor_memory.model.arguments import (
     last_user_text,
     readable,
 )
-from supervisor_memory.model.records import AuditEvent, Hits, Note, Scope, WriteResult, check_name
+from supervisor_memory.model.records import AuditEvent, Hits, Message, Note, Scope, WriteResult, check_name
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.reading.audit import Audit
 from supervisor_memory.reading.lookup import Reader
@@ -355,7 +355,7 @@ class Memory:
         ports = self.services.ports(self.settings.search_timeout_ms, shared=shared)
 
         def look() -> Recalled:
-            seen = tuple(replace(m, content=m.content[:LONGEST_READ]) for m in readable(messages))
+            seen = tuple(map(_as_read, readable(messages)))
             asked = last_user_text(seen) if query is None else query[:LONGEST_READ]
             quotes = said is not False and self._quotes(scope)
             turn = Turn(text=asked, scope=scope, messages=seen, said=quotes, explain=explain)
@@ -483,6 +483,12 @@ class Memory:
     areflect = twin(reflect)
     aflush = twin(flush)
     aclose = twin(close)
+
+
+def _as_read(message: Message) -> Message:
+    """A message as far as it is read."""
+    content = message.content
+    return message if len(content) <= LONGEST_READ else replace(message, content=content[:LONGEST_READ])
 
 
 @dataclass(frozen=True, slots=True)

@@ -196,7 +196,9 @@ class Hooks(Beginnings):
         if begun is not None:
             told = begun.scope
             agent = None if agent_id is None else checked(agent_id)
-            return told if isinstance(told, IdentityError) else replace(told, agent_id=agent)
+            if isinstance(told, IdentityError) or told.agent_id == agent:
+                return told
+            return replace(told, agent_id=agent)
         scope = guarded(
             lambda: self.identified(state, config, agent_id),
             otherwise=lambda error: IdentityError(f"who acts cannot be told: {type(error).__name__}"),

@@ -126,7 +126,7 @@ class Weights:
         names = [each.name for each in fields(cls)]
         if unknown := sorted(set(changed) - set(names)):
             raise ValueError(f"{unknown[0]} is no signal; there are {', '.join(names)}")
-        return cls(**changed)
+        return cls(**changed) if changed else DEFAULT
 
 
 _MOST = 1_000

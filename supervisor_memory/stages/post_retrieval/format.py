@@ -177,10 +177,14 @@ def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
     Scores are scaled within a search, so that the best of either looks as good; relevance is not. So of the
     first that are left of either the record comes next, unless the excerpt is clearly more relevant.
     """
-    every = sorted(hits, key=lambda hit: -hit.score)
-    known = deque(hit for hit in every if hit.excerpt is None and not is_sure(hit))
-    said = deque(hit for hit in every if hit.excerpt is not None)
-    yield from (hit for hit in every if hit.excerpt is None and is_sure(hit))
+    known, said = deque[Hit](), deque[Hit]()
+    for hit in sorted(hits, key=lambda hit: -hit.score):
+        if hit.excerpt is not None:
+            said.append(hit)
+        elif is_sure(hit):
+            yield hit
+        else:
+            known.append(hit)
     while known and said:
         is_known = _relevance(known[0]) >= NEARLY_EQUAL * _relevance(said[0])
         yield (known if is_known else said).popleft()

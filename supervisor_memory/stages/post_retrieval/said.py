@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
 from supervisor_memory.flow import Recalling, Turn
@@ -78,12 +79,10 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
 
 
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
-    where = replace(asked.where, families=(SESSION_FAMILY,))
-    query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
-    found, is_known = view.shared(("said", _timeless(query)), lambda: _found(query, plan, view))
+    found, is_known = view.shared(("said", _wanted(asked)), lambda: _found(asked, plan, view))
     own, said, dropped = found.own, *_for_reader(found, plan.turn)
-    is_enough = answers(_without_speakers(said, query, plan, view))
-    asks_for_it = asks_for_a_reply(query.text)
+    is_enough = answers(_without_speakers(said, found.query, plan, view))
+    asks_for_it = asks_for_a_reply(asked.text)
 
     def answers_alone(hit: Hit) -> bool:
         """Whether it needs no other beside it: a user's; an assistant's that answers or is asked for."""
@@ -93,7 +92,7 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     # Of all that was found: the other readers of the run ask the store the same.
     became = what_became([hit.record for hit in found.hits.items] if answering else (), view)
     holding = [hit for hit in answering if hit.record.id not in became.untold]
-    excerpts = _excerpts(holding, found, query, plan.hits.items, became, view)
+    excerpts = _excerpts(holding, found, asked, plan.hits.items, became, view)
     told = [*excerpts.values()]
     gone = {*became.untold, *replaced(plan.hits.items, told, became, view.settings.duplicate_threshold)}
     hidden = [hit.record for hit in answering if hit.record.id in became.untold]
@@ -101,7 +100,6 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     if is_known:
         gone.update(_lost(told, view))
     ids = {hit.record.id for hit in answering}
-
     for hit in said:
         id_ = hit.record.id
         if id_ not in ids:
@@ -122,7 +120,7 @@ class _Excerpt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Found:
-    """The messages found for a question, best first, for all readers of a run.
+    """The messages that a query found, best first, for all readers of a run.
 
     Args:
         near: The ids of those that are near enough to it.
@@ -131,13 +129,16 @@ class _Found:
             None: nothing; each is made when the first reader wants it.
     """
 
+    query: Query
     hits: Hits
     near: frozenset[str]
     own: frozenset[str]
     alone: dict[str, _Excerpt | None] = field(default_factory=dict)
 
 
-def _found(query: Query, plan: Recalling, view: ReadStore) -> _Found:
+def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
+    where = replace(asked.where, families=(SESSION_FAMILY,))
+    query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     # Words by which the question names something: a message shares one, or follows one that does. Where
     # meaning is compared, it tells more than words: "plan" and "please" are in requests of any kind.
     if names := () if query.vector is not None else named_terms(query.text):
@@ -148,7 +149,7 @@ def _found(query: Query, plan: Recalling, view: ReadStore) -> _Found:
     least = view.settings.min_score * _OF_THE_THRESHOLD
     near = [hit for hit in ranked.items if _is_alike(hit, least) and not (names and "names" not in hit.parts)]
     own = [hit.record.id for hit in ranked.items if is_users(hit.record)]
-    return _Found(ranked, frozenset([hit.record.id for hit in near]), frozenset(own))
+    return _Found(query, ranked, frozenset([hit.record.id for hit in near]), frozenset(own))
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
@@ -168,9 +169,14 @@ def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]
     return said, others
 
 
-def _timeless(query: Query) -> Query:
-    """The same without the moment it is asked: the readers of a run follow each other by seconds."""
-    return replace(query, now=0.0, parts=tuple(_timeless(part) for part in query.parts))
+_as_asked = attrgetter(*[n for n in Query.__slots__ if n not in {"now", "vector", "where", "parts"}])
+_as_searched = attrgetter(*[name for name in Filter.__slots__ if name != "families"])
+
+
+def _wanted(query: Query) -> tuple[object, ...]:
+    """What all readers of a run ask in common: they follow each other by seconds, and each reads its own
+    families of records."""
+    return (*_as_asked(query), _as_searched(query.where), tuple([_wanted(part) for part in query.parts]))
 
 
 def _lost(told: Sequence[Hit], view: ReadStore) -> set[str]:
@@ -281,7 +287,7 @@ def _without_speakers(said: Sequence[Hit], query: Query, plan: Recalling, view: 
     if not speakers or not (named := named_people(query.text, speakers)):
         return said
     vector = view.embed_query(without_people(query.text, named))
-    alone = replace(query, vector=vector, parts=())
+    alone = replace(query, vector=vector, parts=(), now=view.now)
     return rank(replace(plan, query=alone, hits=view.search(alone, limit=_ASKED_AGAIN)), view).hits.items
 
 

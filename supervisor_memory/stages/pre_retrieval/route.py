@@ -8,6 +8,7 @@ definition (→ domain-facts), in its own words, not as a question and not for o
 import unicodedata
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import lru_cache
 from types import MappingProxyType
 
 from supervisor_memory.flow import Recalling
@@ -43,7 +44,7 @@ def route(
         prefixes: MEMORY_NAMESPACES, agent → family, where an operator renamed one.
     """
     statements = read_statements(text)
-    reading, reason = _reading(text, statements)
+    reading, reason = _reading(text)
     kinds = tuple(dict.fromkeys(s.kind for s in statements.worth_keeping if s.kind))
     return Route(
         should_read=reading,
@@ -54,7 +55,8 @@ def route(
     )
 
 
-def _reading(text: str, statements: Statements) -> tuple[bool, str]:
+@lru_cache(maxsize=64)  # one question is routed for the supervisor and for each sub-agent
+def _reading(text: str) -> tuple[bool, str]:
     """Whether to read, and why."""
     if not any(unicodedata.category(c)[0] in "LN" for c in text):
         return False, "empty"
@@ -63,6 +65,7 @@ def _reading(text: str, statements: Statements) -> tuple[bool, str]:
         return False, "small-talk"
     if _CROSS_SESSION.search(said):
         return True, "cross-session"
+    statements = read_statements(text)
     if any(statement.does == "asks" for statement in statements.all):
         return True, "question"
     return True, "statement" if statements.worth_keeping else "task"
