@@ -180,6 +180,26 @@ def test_the_readers_of_a_run_share_what_was_found_and_are_told_nothing_that_was
     assert told("analyst") == []
 
 
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_each_reader_of_a_run_is_quoted_what_its_own_records_do_not_tell(
+    memory: SupervisorMemory, order: tuple[int, int]
+) -> None:
+    definition, asked = (
+        "Delayed means more than 15 minutes late at arrival.",
+        "What does delayed mean, and since?",
+    )
+    say(memory, ("user", f"{definition} It was delayed since the harbour sent us that."))
+    seen = [("user", asked)], [("user", asked), ("assistant", definition)]
+
+    def told(reader: int, run: dict[Hashable, Any]) -> tuple[str, list[str]]:
+        found = memory.recalled(seen[reader], SECOND, query=asked, shared=run).note
+        return found.text, quoted(found)
+
+    alone, run = [told(reader, {}) for reader in (0, 1)], dict[Hashable, Any]()
+    assert alone[0][1] != alone[1][1]
+    assert [told(reader, run) for reader in order] == [alone[reader] for reader in order]
+
+
 def test_what_a_record_tells_is_not_quoted_once_more(memory: SupervisorMemory) -> None:
     say(memory, ("user", "Delayed means more than 15 minutes late at arrival. The harbour sent us that."))
     told = note(memory, "What does delayed mean at the harbour, and who sent it?")

@@ -146,18 +146,19 @@ class _Room:
         Args:
             share: Of all tokens, which these hits may take together.
         """
+        chosen, lines, most_lines = self.chosen, self._lines, self._most_lines
         left = min(self._left, share * self._most)
         for hit in hits:
-            if hit.record.id in self.chosen:
+            if (id_ := hit.record.id) in chosen:
                 continue
             line = self.line(hit)
-            is_new = hit.excerpt is None or line.frame not in self._lines
+            of_line = id_ if hit.excerpt is None else line.frame
+            is_new = of_line not in lines
             cost = line.of_text + (line.of_frame if is_new else 0) + self._line_end
-            is_full = is_new and self._most_lines is not None and len(self._lines) >= self._most_lines
-            if cost > left or is_full:
+            if cost > left or (is_new and most_lines is not None and len(lines) >= most_lines):
                 continue
-            self.chosen.add(hit.record.id)
-            self._lines.add(line.frame if hit.excerpt is not None else hit.record.id)
+            chosen.add(id_)
+            lines.add(of_line)
             self._left -= cost
             left -= cost
 
