@@ -4,9 +4,9 @@ They only rise, from the day the table was made. They hold names of agents and n
 what a person may have asked or missed is counted under no name.
 """
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from supervisor_memory.disk.database import select
@@ -27,11 +27,9 @@ TABLES: Final = (
         day INTEGER NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
         PRIMARY KEY(day, agent, name)) WITHOUT ROWID""",
 )
-_ADD: Final = """INSERT INTO tallies SELECT value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1)
-    WHERE value ->> 1 NOT GLOB ?2
+_ADD: Final = """INSERT INTO tallies VALUES {}
     ON CONFLICT(agent, name) DO UPDATE SET amount = amount + excluded.amount"""
-_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day
-    SELECT ?2, value ->> 0, value ->> 1, value ->> 2 FROM json_each(?1) WHERE true
+_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day VALUES {}
     ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
 A_DAY: Final = 86_400
 KEPT: Final = "kept:"
@@ -46,11 +44,13 @@ NOTE: Final = "inject"
 
 def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: float) -> None:
     """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
-    rows = [(agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
-    if rows:
-        told = json.dumps(rows, ensure_ascii=False)
-        connection.execute(_ADD, (told, f"{KEPT}*"))
-        connection.execute(_ADD_BY_DAY, (told, int(at // A_DAY)))
+    day = int(at // A_DAY)
+    rows = [(day, agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
+    in_all = [row[1:] for row in rows if not row[2].startswith(KEPT)]
+    for sql, some in ((_ADD, in_all), (_ADD_BY_DAY, rows)):
+        if some:  # in one statement: few of them differ in their number
+            marks = f"({', '.join('?' * len(some[0]))})"
+            connection.execute(sql.format(", ".join([marks] * len(some))), [*chain.from_iterable(some)])
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:

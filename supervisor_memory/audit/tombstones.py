@@ -19,8 +19,9 @@ TABLES: Final = (
         id TEXT PRIMARY KEY, user TEXT NOT NULL, removed INTEGER NOT NULL DEFAULT 0) WITHOUT ROWID""",
 )
 
-_REFUSED: Final = """SELECT user, at FROM tombstones WHERE user IN (SELECT value FROM json_each(?1))
-    UNION ALL SELECT id, NULL FROM erased_verbatim WHERE id IN (SELECT value FROM json_each(?2))"""
+_REFUSED: Final = """SELECT user, at FROM tombstones WHERE user IN ({})
+    UNION ALL SELECT id, NULL FROM erased_verbatim WHERE id IN ({})"""
+_FEW: Final = 8
 _MARK: Final = "INSERT OR IGNORE INTO erased_verbatim SELECT value FROM json_each(?)"
 
 
@@ -71,8 +72,8 @@ class Tombstones:
             return
         names = {user_id: self.name(user_id) for user_id in {each.erased_with for each in records}}
         messages = [message for each in records if (message := message_of(each))]
-        asked = json.dumps([*names.values()]), json.dumps(messages)
-        found = self._select("tombstones", _REFUSED, *asked)
+        (users, of_users), (ids, of_ids) = _listed([*names.values()]), _listed(messages)
+        found = self._select("tombstones", _REFUSED.format(users, ids), *of_users, *of_ids)
         times = {name: at for name, at in found if at is not None}
         marked = {message for message, at in found if at is None}
         refused = [
@@ -106,6 +107,13 @@ class Tombstones:
     def _select(self, table: str, sql: str, *bindings: str) -> Sequence[tuple[Any, ...]]:
         with self._database.reading() as connection:
             return select(connection, table, sql, *bindings)
+
+
+def _listed(values: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """What stands in SQL for a list of values, and its bindings: one binding for many, which SQLite reads."""
+    if len(values) <= _FEW:
+        return ", ".join("?" * len(values)), values
+    return "SELECT value FROM json_each(?)", (json.dumps(values),)
 
 
 def message_of(record: Record) -> str | None:

@@ -301,9 +301,9 @@ def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence
 
     A sentence that names nothing tells of what was left open last, shortly before.
     """
-    if over.text and not tells_an_end(over.text):
-        return found
     left = [each for each in found if each.line.section == "next"]
+    if not left or (over.text and not tells_an_end(over.text)):
+        return found
     ended = [each for each in left if not over.text or closes(over.text, each.line.text)]
     near = [each for each in left if over.since <= each.place and not each.line.text.endswith(("?", "？"))]
     if not ended and near and closes(over.text, near[-1].line.text) is None:
