@@ -18,6 +18,7 @@ KNOWN = 0.95
 FEW = 2
 _BEST = 3  # records over which the words of a question of several steps are spread
 _STEPS = 2  # of a way between records, as many as a walk takes
+_MOST = 32  # of the best records a way is looked for among, as many as a step of a walk compares
 
 
 def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
@@ -60,7 +61,7 @@ def _way(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
     The words of a question of several steps are spread over its facts: a record that has few of them answers
     where the others on its way have the rest. What merely resembles the question leads nowhere.
     """
-    places = [_Place.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)]
+    places = [_Place.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)[:_MOST]]
     ways = [way for first in places[:_BEST] for way in _ways([first], places)]
     return [place.hit for place in max(ways, key=lambda way: (_held(way), -len(way)), default=())]
 
