@@ -24,13 +24,16 @@ _FAIR = 0.15  # the share of the words of a topic by which it is another
 def of_other_things(pair: Pair) -> str:
     """The code of why a text leaves another as it is, whatever change it tells; "" if nothing says so.
 
-    "unreal": it is only supposed or wished. "denied": what it says is over is not what the other text says.
-    "scope": both begin with where they hold, and elsewhere. "person": one is about the user or what is the
-    user's, and the other about somebody else. "topic": both what is told of and what is told are exchanged.
-    "thing-alone": it changes something else of a thing that both name.
+    "unreal": it is only imagined or wished. "supposed": it tells what follows from a condition. "denied":
+    what it says is over is not what the other text says. "scope": both begin with where they hold, and
+    elsewhere. "person": one is about the user or what is the user's, and the other about somebody else.
+    "topic": both what is told of and what is told are exchanged. "thing-alone": it changes something else
+    of a thing that both name.
     """
     if pair.new.is_unreal and not pair.old.is_unreal:
         return "unreal"
+    if pair.new.is_supposed and not pair.old.is_supposed:
+        return "supposed"
     if _denies_another(pair):
         return "denied"
     if differ(pair.old.where, pair.new.where):

@@ -30,6 +30,7 @@ _NUMERALS = _LEXICON.words("numerals").union(
 _FEELING = _LEXICON.words("feeling")
 _NOBODY = _LEXICON.words("empty_zh")
 _CORRECTION = lexicon("facts").pattern("correction")
+_CONDITION = lexicon("sentences").pattern("condition")
 _CLAUSE_END = lexicon("sessions").pattern("clause_ends")
 
 
@@ -44,7 +45,7 @@ class Reading:
     `about` are the tokens of what a text of one clause tells something of, whatever its verb; empty where
     that is the user, or unknown. `where` are those of a place or purpose before it ("at home I …"); `owner`
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
-    supposed, wished for, or denied of others.
+    supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition.
     `told_of_it` are the words of what is told of a thing named before ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
@@ -139,6 +140,10 @@ class Reading:
     @cached_property
     def is_unreal(self) -> bool:
         return _LEXICON["unreal"].search(self.text) is not None
+
+    @cached_property
+    def is_supposed(self) -> bool:
+        return _CONDITION.match(self.text) is not None
 
     @cached_property
     def told_of_it(self) -> frozenset[str]:

@@ -167,7 +167,8 @@ class _Calls:
                 task=scope.task,
                 source_class="system",
             )
-            return {"id": result.id, "status": result.status}
+            told = {"id": result.id, "status": result.status}
+            return told if result.id else told | {"reason": result.reason}
 
         return self._run(runtime, call)
 

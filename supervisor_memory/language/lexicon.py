@@ -41,6 +41,7 @@ LANGUAGES = ("en", "zh")
 """The folders of the languages that are built in, in the order in which their rules are tried."""
 
 PLACEHOLDER = re.compile(r"\{([a-z][a-z0-9_]*)\}")
+_LETTERS = re.compile(r"(?m)^\S+ = |#.*|\\.|([a-z]{3,})")
 _FLAGS = {"i": re.IGNORECASE, "s": re.DOTALL, "m": re.MULTILINE, "a": re.ASCII}
 _CHARACTERS = {"cjk": CJK, "han": HAN}
 """Placeholders of every file: the inside of a character class."""
@@ -83,7 +84,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
     """The words and patterns of a subject: `lexicon[key]` is a pattern, compiled when it is first used."""
 
     def __init__(self, name: str, *tomls: str) -> None:
-        self._file = f"{name}.toml"
+        self._file, self._read = f"{name}.toml", "\n".join(tomls)
         self._entries: dict[str, Any] = {}
         try:
             for toml in tomls:
@@ -144,6 +145,11 @@ class Lexicon(dict[str, re.Pattern[str]]):
         if not isinstance(entry, dict):
             raise LexiconError(f"{self._file}: {key} is no table; write its entries as {key}.name = …")
         return entry
+
+    @cached_property
+    def vocabulary(self) -> frozenset[str]:
+        """The words of three small letters or more in its files."""
+        return frozenset(_LETTERS.findall(self._read))
 
     def pattern(self, key: str) -> re.Pattern[str]:
         """The pattern of an entry."""

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
 
@@ -134,8 +134,33 @@ def _is_somebodys(line: str) -> bool:
     who = _speaker(line)
     if who is None or not _PASTED["of_oneself"].search(line):
         return False
-    is_name = _PASTED["somebody"].fullmatch(who) and not any(map(is_ordinary, who.casefold().split()))
-    return bool(is_name) or line.lstrip().startswith("[")
+    name = _PASTED["somebody"].fullmatch(who)
+    is_name = name is not None and bool(name["nickname"] or not _is_heading(who))
+    return is_name or line.lstrip().startswith("[")
+
+
+def _is_heading(label: str) -> bool:
+    """Whether what stands before a colon is no name: words that many use, or tell of themselves by."""
+    return all(is_ordinary(word) or _is_own(word) for word in label.casefold().split())
+
+
+def _is_own(word: str) -> bool:
+    """Whether a word, for no person, stands in the rules for what people state of themselves."""
+    told = _FACTS.vocabulary | lexicon("attributes").vocabulary
+    return word not in _persons() and not told.isdisjoint((word, word.removesuffix("s")))
+
+
+@cache
+def _persons() -> frozenset[str]:
+    named = map(_OF_THE_USER.meanings, ("people", "kin"))
+    return lexicon("names").words("roles").union(*named)
+
+
+def _without_heading(text: str) -> str:
+    """The text without a heading by which people tell of themselves: "Diet: …"."""
+    match = _PASTED["speaker"].match(text)
+    is_own = match is not None and all(map(_is_own, match["who"].casefold().split()))
+    return text[match.end() :] if match and is_own and not _FACTS["imperative"].match(text) else text
 
 
 def _mail(lines: Sequence[str]) -> int | None:
@@ -154,7 +179,9 @@ def _mail(lines: Sequence[str]) -> int | None:
 def _chat(lines: Sequence[str]) -> int | None:
     """The first line of a conversation of two or more speakers; None for others, such as a list of fields."""
     spoken = [(number, who.casefold()) for number, line in enumerate(lines) if (who := _speaker(line))]
-    if len({who for _, who in spoken}) < _LEAST_SPEAKERS:
+    speakers = {who for _, who in spoken}
+    are_fields = len(speakers) == len(spoken) and _persons().isdisjoint(" ".join(speakers).split())
+    if len(speakers) < _LEAST_SPEAKERS or (are_fields and all(map(_is_heading, speakers))):
         return None
     start = spoken[0][0]
     return None if any(map(_PASTED["announces"].search, lines[:start])) else start
@@ -479,6 +506,19 @@ def _judged(sentence: str) -> Iterator[Statement]:
             yield Statement(sentence[len(clauses) :].strip(), "asks", "question", start=len(clauses))
             return
     yield whole
+    if whole.retracts:
+        yield from islice(_put_in_its_place(sentence, whole.retracts), 1)
+
+
+def _put_in_its_place(sentence: str, retracts: str) -> Iterator[Statement]:
+    """What clauses of their own state behind what is taken back: "that I live in Ghent; I live in Bruges"."""
+    for match in islice(_SENTENCES["clause_end"].finditer(masked(sentence)), 3):
+        rest = sentence[match.end() :]
+        if _RETRACT["leans"].search(normal(rest)) or judge(sentence[: match.start()]).retracts != retracts:
+            continue
+        new = _without_tale(_twice(judge(rest)))
+        if new.retracts is None and (new.kind or _FACTS["states_something"].match(normal(rest))):
+            yield replace(new, start=match.end())
 
 
 def _twice(found: Statement) -> Statement:
@@ -495,7 +535,7 @@ def _twice(found: Statement) -> Statement:
         return found
     # "could you …?" reads like a question, a greeting like small talk; the mark of a list tells of tasks.
     is_listed = not is_ruled and _SENTENCES["listed"].match(text) is not None
-    said = text if is_listed else without_address(_wish(text) if is_ruled else text)
+    said = text if is_listed else without_address(_without_heading(_wish(text)) if is_ruled else text)
     learned = weigh(said, weights())
     return replace(found, learned=learned) if is_ruled else decided(found, learned)
 

@@ -75,8 +75,13 @@ ONLY_SUPPOSED = [
     ("The rehearsal is at 7.", "Nobody said that the rehearsal was moved to 8."),
     ("My rent is 700 EUR.", "What if my rent went up to 800 EUR?"),
     ("Ida leads the choir.", "It is not true that Mia now leads the choir."),
+    ("Our rent is 1,200 euros.", "If the rent goes up to 1,500, I move out."),
+    ("The office is in Leeds.", "Should the office move to York, half the team quits."),
+    ("Our fiscal year starts in April.", "Correct me if I'm wrong, but our fiscal year starts in July."),
     ("排练七点开始。", "没人说排练改到八点了。"),
     ("房租七百。", "假如房租涨到八百，我就搬走。"),
+    ("我们的房租是每月3200元。", "如果房租涨到4000，我们就得搬家。"),
+    ("宽带每月40元。", "价格要是涨到50元，我就退订。"),
 ]
 A_NEW_VALUE = [
     ("The dentist comes on Mondays.", "The dentist now comes on Thursdays."),
@@ -87,6 +92,7 @@ A_NEW_VALUE = [
     ("Our warehouse is Redshift.", "The warehouse runs on BigQuery now."),
     ("ledger_sync runs on host kappa-3.", "ledger_sync was moved to host sigma-9."),
     ("The churn report is maintained by Petra Lind.", "The churn report was handed over to Sven Ohl."),
+    ("If a figure is over 10 percent, flag it.", "If a figure is over 20 percent, flag it."),
     ("书店九点开门。", "书店改到十点开门了。"),
     ("审稿的截止日期是三月三号。", "审稿的截止日期改到四月九号了。"),
     ("我们种李子。", "我们不再种李子了。"),

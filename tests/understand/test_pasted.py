@@ -27,6 +27,10 @@ PASTED = [
     "请翻译以下内容。我住在罗马，对坚果过敏。",
     "这是什么意思？\n我们不再往挪威发货。",
     "王经理：我们都改用Splunk了，我负责迁移。",
+    "小何：我搬到珠海了。",
+    "Mom: I live in Leeds.",
+    "Support: I can help you.\nUser: I prefer tea.",
+    "Sales: I use Excel.\nFinance: we use Excel as well.\nSales: I prefer tables.",
     "2024-05-01 10:00:00 INFO I prefer tea\n2024-05-01 10:00:01 INFO always use tables",
 ]
 OWN = [
@@ -39,6 +43,12 @@ OWN = [
     "What does this mean for us? I don't eat meat.",
     "Update: we decided to use Kafka.",
     "Fix this!\nFrom now on use euros in reports.",
+    "Role: I lead logistics",
+    "Languages: I speak Dutch.",
+    "Diet: I'm vegetarian\nAllergies: I'm allergic to kiwi.",
+    "Name: Pavel\nRole: I lead logistics\nCity: I live in Brno",
+    "Correct me if I'm wrong, but our fiscal year starts in April.",
+    "饮食：我不吃猪肉",
     "更正：我现在住在罗马。",
     "请遵守下面的规则。\n金额一律用欧元。",
     "记住以下几点：\n我更喜欢喝茶\n以后都用表格",

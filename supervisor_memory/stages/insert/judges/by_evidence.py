@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
-_NAMED_BETTER = frozenset(["topic", THING_ALONE])  # by the subject and attribute of a record
+_NAMED_BETTER = frozenset(["topic", "supposed", THING_ALONE])  # by the subject and attribute of a record
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
