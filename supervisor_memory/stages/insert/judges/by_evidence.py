@@ -23,7 +23,7 @@ from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Repl
 from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
-from supervisor_memory.understand.entities import entities, key_of
+from supervisor_memory.understand.entities import entities
 from supervisor_memory.understand.sql import another_query, query_of
 
 if TYPE_CHECKING:
@@ -240,21 +240,13 @@ def _is_of_its_own(old: Record, new: Candidate) -> bool:
 def _share_a_name_alone(old: str, new: str) -> bool:
     """Whether two texts name one thing and have no other word in common: they are two facts of it.
 
-    What tells a change of the thing that the known text is about is not: it may say so in words of its own.
-    Nor are texts of two languages.
+    What tells a change may say so in words of its own, so it is compared. Nor is it so of two languages.
     """
     shared = set(terms(new)).intersection(terms(old))
-    if not shared or has_cjk(old) != has_cjk(new):
+    if not shared or has_cjk(old) != has_cjk(new) or tells_a_change(new):
         return False
-    named = {each.key for each in entities(new)}
-    if not named:
-        return False
-    said = entities(old)
-    both = {each.key for each in said} & named
-    if not shared <= {term for key in both for term in terms(key)}:
-        return False
-    is_about_another = min(said, key=lambda each: key_of(old).find(each.key)).key not in both
-    return is_about_another or not tells_a_change(new)
+    both = {each.key for each in entities(new)} & {each.key for each in entities(old)}
+    return shared <= {term for key in both for term in terms(key)}
 
 
 def _is_compatible(old: Record, new: Candidate, view: ReadStore) -> bool:
