@@ -26,7 +26,7 @@ from supervisor_memory.compare.in_common import (
     shares_words,
     things_in_common,
 )
-from supervisor_memory.compare.other_things import THING_ALONE, of_other_things
+from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
 from supervisor_memory.compare.reading import Reading, read
@@ -64,7 +64,7 @@ _JOINED = 0.15
 """Chances of the second look: to leave one wording, to replace, to lay both side by side. "Anyway" is where
 the first look found something else; tried out on authors that the weights had not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
-_NOT_SO = frozenset({"unreal", "denied", THING_ALONE})
+_NOT_SO = frozenset({"unreal", "denied"})
 _NOT_OF_IT = frozenset({"person", "no word in common"})
 _CERTAIN = frozenset({"roles", "long", *_NOT_SO})
 

@@ -6,7 +6,6 @@ import pytest
 
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
-from supervisor_memory.language.terms import has_cjk
 
 TWO_THINGS = [
     ("Backups are kept for 30 days.", "Holidays must be requested 30 days ahead."),
@@ -46,12 +45,6 @@ OF_ANOTHER_THING = [
     ("Depot Blue ships with the list freight_q.", "freight_q was moved to Oslo."),
     ("route_pay 的账期读自 term_sheet。", "term_sheet 是倪涛手工改的。"),
     ("run_pay 的税率来自 tax_b。", "tax_b 上周换了负责人。"),
-    ("The Malmö warehouse loses power on Sundays.", "The Malmö warehouse switched to a new cleaning firm."),
-    ("The digest is signed off by Marta Silva.", "Marta Silva moved from finance to the data office."),
-    ("The Lisbon team uses Looker for its reports.", "The Lisbon team has switched to a four-day week."),
-    ("Project Heron depends on the geo service.", "Project Heron was renamed from Project Stork."),
-    ("苏州仓库周日晚上停电。", "苏州仓库春天换了保洁公司。"),
-    ("指标表存在金库文件夹里。", "金库文件夹上个月迁到了 SharePoint。"),
 ]
 
 TOLD_OF_ANOTHER = [
@@ -96,8 +89,6 @@ A_NEW_VALUE = [
     ("书店九点开门。", "书店改到十点开门了。"),
     ("审稿的截止日期是三月三号。", "审稿的截止日期改到四月九号了。"),
     ("我们种李子。", "我们不再种李子了。"),
-    ("我们用Jira管理工单。", "工单改用飞书了。"),
-    ("苍鹭项目的代号是蓝冰。", "苍鹭项目的代号改成了红沙。"),
 ]
 
 
@@ -109,7 +100,7 @@ def known_after(texts: Sequence[str], embedder: str = "none") -> list[str]:
 
 
 def reader_of(text: str) -> str:
-    return E5 if has_cjk(text) else MINILM
+    return MINILM if text.isascii() else E5
 
 
 @pytest.mark.parametrize("is_embedded", [False, True])

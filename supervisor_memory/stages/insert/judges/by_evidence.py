@@ -12,7 +12,7 @@ from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.differences import exchanges_two
 from supervisor_memory.compare.evidence import nearness
 from supervisor_memory.compare.in_common import shares_words
-from supervisor_memory.compare.other_things import THING_ALONE, of_other_things
+from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import same_slots
@@ -23,14 +23,14 @@ from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Repl
 from supervisor_memory.model.records import ARTIFACT, Candidate, Kind, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.pre_insert.extract import STEPS
-from supervisor_memory.understand.entities import entities
+from supervisor_memory.understand.entities import entities, key_of
 from supervisor_memory.understand.sql import another_query, query_of
 
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
 _ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
-_NAMED_BETTER = frozenset(["topic", "supposed", THING_ALONE])  # by the subject and attribute of a record
+_NAMED_BETTER = frozenset(["topic", "supposed"])  # by the subject and attribute of a record
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
@@ -170,6 +170,8 @@ def in_one_kind(
 def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
     if query_of(old.content) and query_of(new.content):
         return Merge(old)
+    if old.attribute == ARTIFACT and _share_a_name_alone(old.content, new.content):
+        return Add(old, apart="name-alone")
     one, other = read(old.content).slots, read(new.content).slots
     for slot in ("rates", "years", "labels"):
         mine, yours = getattr(one, slot), getattr(other, slot)
@@ -177,10 +179,8 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
             return Add(old, apart=slot)  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = new.value is not None and new.value == old.metadata.get("value")
-    if (why := of_other_things(pair)) and why not in _NAMED_BETTER:
+    if (why := of_other_things(pair)) and why != "topic":  # which the subject names better
         return Add(old, apart=why)
-    if old.attribute == ARTIFACT and (why == THING_ALONE or _share_a_name_alone(old.content, new.content)):
-        return Add(old, apart="name-alone")
     why = apart(pair)
     if why in _ANOTHERS and (why == "person" or new.value is None):
         return Add(old, apart=why)  # "includes" and "excludes" are the two values of one thing
@@ -240,13 +240,21 @@ def _is_of_its_own(old: Record, new: Candidate) -> bool:
 def _share_a_name_alone(old: str, new: str) -> bool:
     """Whether two texts name one thing and have no other word in common: they are two facts of it.
 
-    What tells a change may say so in words of its own, so it is compared. Nor is it so of two languages.
+    What tells a change of the thing that the known text is about is not: it may say so in words of its own.
+    Nor are texts of two languages.
     """
     shared = set(terms(new)).intersection(terms(old))
-    if not shared or has_cjk(old) != has_cjk(new) or tells_a_change(new):
+    if not shared or has_cjk(old) != has_cjk(new):
         return False
-    both = {each.key for each in entities(new)} & {each.key for each in entities(old)}
-    return shared <= {term for key in both for term in terms(key)}
+    named = {each.key for each in entities(new)}
+    if not named:
+        return False
+    said = entities(old)
+    both = {each.key for each in said} & named
+    if not shared <= {term for key in both for term in terms(key)}:
+        return False
+    is_about_another = min(said, key=lambda each: key_of(old).find(each.key)).key not in both
+    return is_about_another or not tells_a_change(new)
 
 
 def _is_compatible(old: Record, new: Candidate, view: ReadStore) -> bool:
