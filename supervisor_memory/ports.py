@@ -447,7 +447,7 @@ class _ReadStore(_NoStore):
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
             # Over what the search has just read, in all the time that is left, it needs no thread of its own.
-            share = 1.0 if getattr(self._services.backend, "walks_here", False) else _STEP_SHARE
+            share = 1.0 if getattr(walk, "is_here", False) else _STEP_SHARE
             look = partial(walk, seeds, query, limit=limit, least=least)
             found = self._ports.attempt("relations", share * self._ports.left(), look)
             return Hits() if found is None else _expected(found, Hits, "related")

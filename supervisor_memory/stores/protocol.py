@@ -6,7 +6,7 @@
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, TypeVar, runtime_checkable
 
 from supervisor_memory.model.records import (
     AuditEvent,
@@ -182,13 +182,25 @@ class MemoryBackend(Protocol):
         """Write what is outstanding and let go of files. Closing twice is fine."""
 
 
+_Walk = TypeVar("_Walk", bound=Callable[..., Hits])
+
+
+def walks_here(method: _Walk) -> _Walk:
+    """Mark a `related` that walks over what the store holds in this process, so that it needs no thread.
+
+    The mark is the method's, so one that takes its place in a subclass or a wrapper is not marked.
+    """
+    method.is_here = True  # type: ignore[attr-defined]
+    return method
+
+
 @runtime_checkable
 class Relates(Protocol):
     """A store that can also walk from records to those that name the same things.
 
     One method, so that a graph database of another package can be one. It gets four fifths of the time left,
-    on a thread of its own, so that one that hangs takes no hit away; a store that walks over what it holds in
-    this process says `walks_here = True`, and is asked as it is searched.
+    on a thread of its own, so that one that hangs takes no hit away. A store that walks over what it holds in
+    this process marks the method with `walks_here`, and is asked as it is searched.
     """
 
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:

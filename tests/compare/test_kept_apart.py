@@ -89,6 +89,12 @@ A_NEW_VALUE = [
     ("书店九点开门。", "书店改到十点开门了。"),
     ("审稿的截止日期是三月三号。", "审稿的截止日期改到四月九号了。"),
     ("我们种李子。", "我们不再种李子了。"),
+    ("The intern sits beside the printer.", "The intern moved to the glass room."),
+    ("The deploy is done by hand.", "The deploy has been automated."),
+    ("机房用钥匙锁。", "机房改成密码锁了。"),
+    ("我们用Jira管理工单。", "工单改用飞书了。"),
+    ("苍鹭项目的代号是蓝冰。", "苍鹭项目的代号改成了红沙。"),
+    ("合唱团在教堂排练。", "合唱团搬到市政厅了。"),
 ]
 
 

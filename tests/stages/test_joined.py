@@ -9,6 +9,7 @@ import pytest
 from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import Hits, Message
 from supervisor_memory.stages.post_retrieval.joined import add_joined
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 
 FACTS = [
     "Basket Health is built on top of fct_orders.",
@@ -128,10 +129,24 @@ def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory:
     assert any("this store cannot walk" in note for note in hits.notes)
 
 
+def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again() -> None:
+    class Hangs(InMemoryBackend):
+        def related(self, *_: object, **__: object) -> Hits:
+            released.wait(60)
+            return Hits()
+
+    released = threading.Event()
+    settings = Settings(embedding_model="none", search_timeout_ms=1_500)
+    with SupervisorMemory(settings, backend=Hangs()) as memory:
+        for fact in FACTS:
+            memory.write(fact, user_id="ada")
+        hits = memory.search(QUESTION, user_id="ada")
+        released.set()
+    assert (texts(hits), hits.degraded) == (FACTS[:1], True)
+
+
 def test_a_graph_database_that_hangs_takes_no_hit_away(memory: SupervisorMemory) -> None:
     class Hangs:
-        walks_here = False
-
         def related(self, *_: object, **__: object) -> Hits:
             released.wait(60)
             return Hits()

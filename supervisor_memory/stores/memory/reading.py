@@ -4,18 +4,15 @@ import threading
 from abc import abstractmethod
 from collections.abc import Sequence
 from itertools import islice
-from typing import Final
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, Seed
 from supervisor_memory.stores.memory.state import State
-from supervisor_memory.stores.protocol import Ids, Stored
+from supervisor_memory.stores.protocol import Ids, Stored, walks_here
 from supervisor_memory.stores.verbs import Verbs
 
 
 class StateBackend(Verbs):
     """Reads from a state under a lock; where the state comes from is its subclasses' business."""
-
-    walks_here: Final = True
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
@@ -28,6 +25,7 @@ class StateBackend(Verbs):
         with self._lock:
             return self._current().search(query, limit)
 
+    @walks_here
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         with self._lock:
             return self._current().related(seeds, query, limit, least)

@@ -44,6 +44,7 @@ from supervisor_memory.stores.protocol import (
     SessionRow,
     Stored,
     Taken,
+    walks_here,
 )
 from supervisor_memory.stores.related import naming, related
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
@@ -232,8 +233,6 @@ class SqliteBackend(Verbs):
         BackendUnavailable: it cannot be opened, is on a network file system, or of a newer release.
     """
 
-    walks_here: Final = True
-
     def __init__(
         self,
         path: Path,
@@ -292,6 +291,7 @@ class SqliteBackend(Verbs):
                 return ask()
             return known.answers.of(_question(query, limit), spaces, now=query.now, find=ask)
 
+    @walks_here
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:

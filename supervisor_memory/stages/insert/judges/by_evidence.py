@@ -179,7 +179,7 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
             return Add(old, apart=slot)  # the price a month, and a year
     pair = beside(read(old.content), read(new.content))
     is_same_value = new.value is not None and new.value == old.metadata.get("value")
-    if (why := of_other_things(pair)) and why != "topic":  # which the subject names better
+    if (why := of_other_things(pair)) and why not in _NAMED_BETTER:
         return Add(old, apart=why)
     why = apart(pair)
     if why in _ANOTHERS and (why == "person" or new.value is None):
