@@ -45,7 +45,8 @@ class Reading:
     `about` are the tokens of what a text of one clause tells something of, whatever its verb; empty where
     that is the user, or unknown. `where` are those of a place or purpose before it ("at home I …"); `owner`
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
-    supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition.
+    supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition, and
+    no change behind it, as "if you wonder, we now …" does.
     `told_of_it` are the words of what is told of a thing named before ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
@@ -143,7 +144,10 @@ class Reading:
 
     @cached_property
     def is_supposed(self) -> bool:
-        return _CONDITION.match(self.text) is not None
+        if _CONDITION.match(self.text) is None:
+            return False
+        clauses = _CLAUSE_END.split(self.text, maxsplit=1)
+        return len(clauses) == 1 or _LEXICON["changes"].search(clauses[-1]) is None
 
     @cached_property
     def told_of_it(self) -> frozenset[str]:

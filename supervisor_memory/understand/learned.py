@@ -123,11 +123,9 @@ def weigh(text: str, weights: Weights) -> Learned:
 
 
 def is_ordinary(word: str) -> bool:
-    """Whether a word or its singular, or the characters of one, stood in several of the lines that the
-    weights come from."""
+    """Whether a word, or the characters of one, stood in several of the lines that the weights come from."""
     known = weights()
-    told = {word, word.removesuffix("s"), " ".join(_WORD.findall(word))}
-    is_known = not told.isdisjoint(known.common) or not told.isdisjoint(known.features)
+    is_known = word in known.common or " ".join(_WORD.findall(word)) in known.features
     return is_known and word not in known.names
 
 

@@ -179,9 +179,7 @@ def _mail(lines: Sequence[str]) -> int | None:
 def _chat(lines: Sequence[str]) -> int | None:
     """The first line of a conversation of two or more speakers; None for others, such as a list of fields."""
     spoken = [(number, who.casefold()) for number, line in enumerate(lines) if (who := _speaker(line))]
-    speakers = {who for _, who in spoken}
-    are_fields = len(speakers) == len(spoken) and _persons().isdisjoint(" ".join(speakers).split())
-    if len(speakers) < _LEAST_SPEAKERS or (are_fields and all(map(_is_heading, speakers))):
+    if len({who for _, who in spoken}) < _LEAST_SPEAKERS:
         return None
     start = spoken[0][0]
     return None if any(map(_PASTED["announces"].search, lines[:start])) else start
@@ -514,7 +512,8 @@ def _put_in_its_place(sentence: str, retracts: str) -> Iterator[Statement]:
     """What clauses of their own state behind what is taken back: "that I live in Ghent; I live in Bruges"."""
     for match in islice(_SENTENCES["clause_end"].finditer(masked(sentence)), 3):
         rest = sentence[match.end() :]
-        if _RETRACT["leans"].search(normal(rest)) or judge(sentence[: match.start()]).retracts != retracts:
+        is_others = _RETRACT["leans"].search(normal(rest)) or _is_somebodys(rest)
+        if is_others or judge(sentence[: match.start()]).retracts != retracts:
             continue
         new = _without_tale(_twice(judge(rest)))
         if new.retracts is None and (new.kind or _FACTS["states_something"].match(normal(rest))):

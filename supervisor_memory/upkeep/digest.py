@@ -275,12 +275,18 @@ class _Digesting:
         kept = self._together(drafts) if len(drafts) > 1 else None
         if kept is None:  # one of them cannot be kept, or not so
             kept = [record for each in drafts if (record := self._alone(each)) is not None]
-        ids = tuple({each.newest.id for each in drafts if each.newest is not None})
-        told = [each for each in kept if each.ref_id in ids]
-        there = self.ports().read_store().list(Filter(ids=ids), limit=len(ids)) if told else ()
-        for each in told:
-            if each.ref_id not in {message.id for message in there}:
+        read = {each.newest.id for each in drafts if each.newest is not None}
+        told = {each.id: {line.message_id for line in lines_of(each)} for each in kept}
+        ids = tuple(read.union(*told.values()))
+        there = self.ports().read_store().list(Filter(ids=ids), limit=len(ids)) if ids else ()
+        gone = {*ids} - {message.id for message in there}
+        for each in kept:
+            if each.ref_id in read & gone:
                 self.ports().store(self._services.backend.delete, [each.id])
+            elif told[each.id] & gone:
+                self.shorten(each)
+        if self._drafts:
+            self.keep()
 
     def _together(self, drafts: Sequence[_Draft]) -> Sequence[Record] | None:
         asked = ((each.scope, each.known, each.change) for each in drafts)

@@ -200,6 +200,18 @@ def test_each_reader_of_a_run_is_quoted_what_its_own_records_do_not_tell(
     assert [told(reader, run) for reader in order] == [alone[reader] for reader in order]
 
 
+def test_two_memories_of_a_run_quote_their_own(memory: SupervisorMemory) -> None:
+    run: dict[Hashable, Any] = {}
+    say(memory, ("user", ROTTERDAM))
+    with SupervisorMemory(Settings(embedding_model="none")) as other:
+        say(other, ("user", "The export to Rotterdam slipped because the crane broke."))
+        told = [each.recalled([("user", ASKED)], SECOND, shared=run).note for each in (memory, other)]
+    assert [quoted(each) for each in told] == [
+        [ROTTERDAM],
+        ["The export to Rotterdam slipped because the crane broke."],
+    ]
+
+
 def test_what_a_record_tells_is_not_quoted_once_more(memory: SupervisorMemory) -> None:
     say(memory, ("user", "Delayed means more than 15 minutes late at arrival. The harbour sent us that."))
     told = note(memory, "What does delayed mean at the harbour, and who sent it?")

@@ -271,7 +271,9 @@ def written(
         if all(each.kind is not None for each in told[1:] if each.start >= end):
             deleting = (_of_statement(told[0], source),) if told[0].retracts else ()
             stated = (content_of(each) for each in told[1:] if each.kind is not None)
-            return *deleting, *(describe(each, kind, source=source) for each in stated)
+            asked = (*deleting, *(describe(each, kind, source=source) for each in stated))
+            if asked or reading.read(content).is_one_clause:  # another clause may state what no rule knows
+                return asked
     return (describe(content, kind, source=source),)
 
 

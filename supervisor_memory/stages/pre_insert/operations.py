@@ -529,7 +529,7 @@ def _first_names(content: str) -> Iterator[str]:
 
 
 def _is_word(word: str) -> bool:
-    return word.endswith("ing") or is_ordinary(word)
+    return word.endswith("ing") or is_ordinary(word) or is_ordinary(word.removesuffix("s"))
 
 
 def _day(at: float) -> str:
