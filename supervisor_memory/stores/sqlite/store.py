@@ -14,7 +14,7 @@ from math import inf
 from operator import attrgetter
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from typing import Any, Final, Literal
+from typing import Any, Literal
 
 import apsw
 
