@@ -229,8 +229,28 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
 
 def test_what_was_said_in_the_same_words_twice_is_quoted_once(memory: SupervisorMemory) -> None:
     for session in ("s1", "s3", "s4"):
-        say(memory, ("user", "Did the export to Rotterdam slip?"), scope=Scope("ada", session_id=session))
-    assert quoted(note(memory)) == ["Did the export to Rotterdam slip?"]
+        say(
+            memory,
+            ("user", "Did Lena let the export to Rotterdam slip?"),
+            scope=Scope("ada", session_id=session),
+        )
+    assert quoted(note(memory)) == ["Did Lena let the export to Rotterdam slip?"]
+
+
+@pytest.mark.parametrize(
+    ("before", "asked", "is_told"),
+    [
+        ("Which ship was late in week 12?", "Which ship was late in week 31?", False),
+        ("第12周哪条船晚点了？", "第31周哪条船晚点了？", False),
+        ("Which ship was late in week 12?", "Did I ask which ship was late in week 12?", True),
+        ("The ship of week 12 was late.", "Which ship of week 31 was late?", True),
+    ],
+)
+def test_a_question_asked_before_with_another_figure_tells_nothing(
+    memory: SupervisorMemory, before: str, asked: str, is_told: bool
+) -> None:
+    say(memory, ("user", before))
+    assert quoted(note(memory, asked)) == ([before] if is_told else [])
 
 
 def test_what_one_speaker_said_on_a_day_is_one_line_in_order(memory: SupervisorMemory) -> None:

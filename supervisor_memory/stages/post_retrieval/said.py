@@ -201,7 +201,8 @@ def _excerpts(  # noqa: PLR0917
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
     A message that says more than a record of it that is only a sentence is quoted with that sentence. What
-    was asked in the same words before tells nothing, and what was said in the same words twice is told once.
+    was asked in the same words before, whatever its figures, tells nothing, and what was said in the same
+    words twice is told once.
 
     Args:
         records: What the note tells anyway.
@@ -212,11 +213,12 @@ def _excerpts(  # noqa: PLR0917
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
+    same = _asks(question.text) or None
     left = most = view.settings.max_context_tokens
     for hit in said:
         id_ = hit.record.id
         is_own = id_ in users
-        if left <= (0 if is_own else _BY_OTHERS * most):
+        if left <= (0 if is_own else _BY_OTHERS * most) or _asks(hit.record.content) == same:
             continue
         if told is None and not is_own:
             texts = [*(hit.record.content for hit in records), *known]
@@ -237,6 +239,14 @@ def _excerpts(  # noqa: PLR0917
             excerpts[id_] = made.hit
             left -= made.tokens
     return excerpts
+
+
+@lru_cache(maxsize=1_024)
+def _asks(text: str) -> frozenset[str]:
+    """The terms of a question without its figures; empty where a text is none."""
+    if len(text) > _LETTERS_A_TOKEN * _WHOLE or not text.endswith(("?", "？")):
+        return frozenset()
+    return frozenset([term for term in terms(text) if not any(map(str.isdigit, term))])
 
 
 def _made(
