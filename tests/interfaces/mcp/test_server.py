@@ -247,7 +247,7 @@ def of_bo(memory: SupervisorMemory) -> list[Any]:
     return [[each.to_json() for each in memory.backend.versions(record.id)] for record in records]
 
 
-@pytest.mark.parametrize("way", ["stdio auto", "http legacy"])
+@pytest.mark.parametrize("way", ["stdio auto", pytest.param("http legacy", marks=pytest.mark.slow)])
 async def test_no_tool_tells_a_word_of_another_user_or_changes_it(
     way: str, store: Path, ids: dict[str, str], opened: Opened
 ) -> None:
