@@ -13,6 +13,7 @@ DISK := $(or $(TMPDIR),/tmp)
 # One more than there are cores, since tests also wait: for locks, for clocks, for other processes.
 export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
+# All is compiled once, by all cores: otherwise each of pytest's processes compiles the same modules, side by side.
 COMPILED = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(1)/bytecode" $(1)/bin/python
 PYTEST := $(call COMPILED,$(VENV)) -m pytest
 
@@ -42,6 +43,7 @@ $(INSTALLED): pyproject.toml
 $(READY): $(INSTALLED)
 	@echo 'adding what the tests need: a minute or two the first time, about 400 MB'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev
+	$(call COMPILED,$(VENV)) -m compileall -qq -j 0 $(VENV)/lib
 	@touch $@
 
 demo: $(INSTALLED)
