@@ -10,7 +10,7 @@ from supervisor_memory.compare.apart import apart, is_settled, why_instead
 from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.model.records import Source
-from supervisor_memory.stages.pre_insert.extract import written
+from supervisor_memory.stages.pre_insert.extract import describe, taken_back
 from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.understand.statements import read_statements
 
@@ -32,7 +32,7 @@ for name in (
 read_statements("By default, use tables. GMV means sales. Which of them is late? The report is ready.")
 used: list[object] = []
 for text in ("I like tea.", "We meet on Monday.", "以后默认用表格。"):
-    [told] = written(text, source=Source("user"))
+    told = taken_back(text, source=Source("user")) or describe(text, kind=None, source=Source("user"))
     reading = read(told.content)
     used += reading.states, reading.dropped, reading.announces
 for rival in ("I like green tea.", "We meet on Tuesday."):

@@ -167,8 +167,7 @@ class _Calls:
                 task=scope.task,
                 source_class="system",
             )
-            told = {"id": result.id, "status": result.status}
-            return told if result.id else told | {"reason": result.reason}
+            return {"id": result.id, "status": result.status}
 
         return self._run(runtime, call)
 

@@ -504,20 +504,6 @@ def _judged(sentence: str) -> Iterator[Statement]:
             yield Statement(sentence[len(clauses) :].strip(), "asks", "question", start=len(clauses))
             return
     yield whole
-    if whole.retracts:
-        yield from islice(_put_in_its_place(sentence, whole.retracts), 1)
-
-
-def _put_in_its_place(sentence: str, retracts: str) -> Iterator[Statement]:
-    """What clauses of their own state behind what is taken back: "that I live in Ghent; I live in Bruges"."""
-    for match in islice(_SENTENCES["clause_end"].finditer(masked(sentence)), 3):
-        rest = sentence[match.end() :]
-        is_others = _RETRACT["leans"].search(normal(rest)) or _is_somebodys(rest)
-        if is_others or judge(sentence[: match.start()]).retracts != retracts:
-            continue
-        new = _without_tale(_twice(judge(rest)))
-        if new.retracts is None and (new.kind or _FACTS["states_something"].match(normal(rest))):
-            yield replace(new, start=match.end())
 
 
 def _twice(found: Statement) -> Statement:

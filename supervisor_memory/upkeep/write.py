@@ -43,7 +43,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.ports import ReadStore, Services, guarded
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
-from supervisor_memory.stages.pre_insert.extract import written
+from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
@@ -101,9 +101,7 @@ class Writer:
     ) -> WriteResult:
         """Remember one statement, merged with what is known.
 
-        A sentence that takes something back ("Forget that …") sets the record aside that says it; what is put
-        in its place behind it is remembered, and the result is that of the last. What wants something
-        forgotten that it does not name is skipped with the reason "forget".
+        A sentence that takes something back ("Forget that …") sets the record aside that says it.
 
         Args:
             kind: None: told from the text by rules; what no rule knows is a domain fact.
@@ -126,16 +124,15 @@ class Writer:
         source = Source(source_class, agent_id, session_id, run_id)
         extra = as_metadata({**(metadata or {}), "rests_on": rests_on} if rests_on else metadata)
         clean = self.services.redactor.text(check_content(content))
-        told = written(clean, kind, source=source)
+        told = extract.taken_back(clean, source=source)
+        told = told or extract.describe(clean, kind=kind, source=source)
         said = Remembering(
             scope,
-            candidates=tuple(with_metadata(each, extra) for each in told),
-            skipped=() if told else ("forget",),
+            candidates=(with_metadata(told, extra),),
             family=check_family(family) if family is not None else None,
             created_at=as_epoch(created_at),
         )
-        *_, last = (_LEFT_OUT, *self.insert(said))
-        return last
+        return next(iter(self.insert(said)), _LEFT_OUT)
 
     @spanned("upsert_memory", of_write)
     def add(

@@ -8,7 +8,6 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.model.records import Message
 from supervisor_memory.stages.pre_insert.extract import read_user
-from supervisor_memory.understand.statements import read_statements
 from tests.cases import every_case
 
 
@@ -183,52 +182,6 @@ def test_what_speaks_of_forgetting_is_no_fact(text: str) -> None:
 def test_that_somebody_forgets_is_told_like_anything_else() -> None:
     said = "I forget my pills now and then, and I'm allergic to iodine."
     assert _left(said) == [said]
-
-
-PUT_IN_ITS_PLACE = [
-    ("I live in Ghent.", "It is no longer true that I live in Ghent; I live in Bruges.", "I live in Bruges."),
-    (
-        "My dentist is Ines.",
-        "Forget my dentist, he retired, my new dentist is Carla.",
-        "my new dentist is Carla.",
-    ),
-    ("我喜欢靠窗的座位。", "忘掉我喜欢靠窗的座位，我更喜欢靠过道。", "我更喜欢靠过道。"),
-]
-
-
-@every_case(("said", "retraction", "new"), PUT_IN_ITS_PLACE)
-def test_what_is_put_in_the_place_of_what_is_taken_back_is_kept(said: str, retraction: str, new: str) -> None:
-    assert _left(said, retraction) == [new]
-    with SupervisorMemory(Settings(embedding_model="none")) as memory:
-        memory.write(said, user_id="ada")
-        done = memory.write(retraction, user_id="ada")
-        assert done.status == "added"
-        assert [record.content for record in memory.get_all(user_id="ada")] == [new]
-
-
-@every_case(
-    "retraction",
-    [
-        "Forget that I live in Ghent, it was a joke.",
-        "Forget that I live in Ghent, do I live in Bruges?",
-        "Forget that I live in Ghent; in my novel I live in Bruges.",
-        "Forget that I live in Ghent, and show me the sales of May.",
-        "Forget that I live in Ghent, please.",
-    ],
-)
-def test_what_only_says_why_something_is_taken_back_is_not_kept(retraction: str) -> None:
-    assert all(each.retracts for each in read_statements(retraction).all if each.kind is not None)
-
-
-@every_case("text", ["Forget the cats.", "Forget everything.", "忘了它"])
-def test_a_wish_to_forget_that_names_nothing_is_not_written_as_a_memory(text: str) -> None:
-    with SupervisorMemory(Settings(embedding_model="none")) as memory:
-        memory.write("I have two cats.", user_id="ada")
-        done = memory.write(text, user_id="ada")
-        assert (done.id, done.status, done.saved, done.reason) == ("", "skipped", False, "forget")
-        assert [record.content for record in memory.get_all(user_id="ada")] == ["I have two cats."]
-        [row] = memory.audit.tail(9, user_id="ada", op="skip")
-        assert row.event["reason"] == "forget"
 
 
 @pytest.mark.parametrize("by", ["user", "system"])

@@ -243,6 +243,8 @@ def test_what_was_said_in_the_same_words_twice_is_quoted_once(memory: Supervisor
         ("Which ship was late in week 12?", "Which ship was late in week 31?", False),
         ("第12周哪条船晚点了？", "第31周哪条船晚点了？", False),
         ("Which ship was late in week 12?", "Did I ask which ship was late in week 12?", True),
+        ("Is the ship of Lena at 17:00?", "When is the ship of Lena?", True),
+        ("小王的船是13号吗？", "小王的船是几号？", True),
         ("The ship of week 12 was late.", "Which ship of week 31 was late?", True),
     ],
 )

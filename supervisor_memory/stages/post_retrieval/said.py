@@ -1,10 +1,11 @@
 """What was said: excerpts of earlier conversations, beside the records of a note."""
 
 import math
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from itertools import pairwise
+from itertools import islice, pairwise
 from operator import attrgetter
 from typing import NamedTuple, TypeAlias
 
@@ -48,6 +49,7 @@ _EXCERPT, _SENTENCES = 90, 12
 """Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
 _Told: TypeAlias = Sequence[frozenset[str]]
 _LETTERS_A_TOKEN = 8  # or fewer
+_FIGURE = re.compile(r"\d+")
 
 
 def add_said(plan: Recalling, view: ReadStore) -> Recalling:
@@ -218,7 +220,7 @@ def _excerpts(  # noqa: PLR0917
     for hit in said:
         id_ = hit.record.id
         is_own = id_ in users
-        if left <= (0 if is_own else _BY_OTHERS * most) or _asks(hit.record.content) == same:
+        if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and _asks(hit.record.content) == same):
             continue
         if told is None and not is_own:
             texts = [*(hit.record.content for hit in records), *known]
@@ -242,11 +244,11 @@ def _excerpts(  # noqa: PLR0917
 
 
 @lru_cache(maxsize=1_024)
-def _asks(text: str) -> frozenset[str]:
-    """The terms of a question without its figures; empty where a text is none."""
-    if len(text) > _LETTERS_A_TOKEN * _WHOLE or not text.endswith(("?", "？")):
-        return frozenset()
-    return frozenset([term for term in terms(text) if not any(map(str.isdigit, term))])
+def _asks(text: str) -> str:
+    """The wording of a question without its figures; "" where a text is no single question."""
+    is_question = len(text) <= _LETTERS_A_TOKEN * _WHOLE and text.endswith(("?", "？"))
+    is_one = is_question and len([*islice(sentences(text), 2)]) == 1
+    return _FIGURE.sub("#", text.casefold()) if is_one else ""
 
 
 def _made(

@@ -256,25 +256,10 @@ def content_of(statement: Statement) -> str:
     return _trimmed(statement.text) or statement.text
 
 
-def written(
-    content: str,
-    kind: Kind | None = None,
-    *,
-    source: Source = Source(),  # noqa: B008 - frozen
-) -> tuple[Candidate, ...]:
-    """What an explicit write asks for: the candidate of the text or, where the first sentence takes something
-    back, the deleting one and those of the statements behind it. () where it wants forgotten what it does not
-    name, and states nothing."""
+def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
+    """The deleting candidate of a text with exactly one sentence, a retraction; else None."""
     told = read_statements(content).all
-    if told and told[0].reason == "forget":
-        end = told[0].start + len(told[0].text)
-        if all(each.kind is not None for each in told[1:] if each.start >= end):
-            deleting = (_of_statement(told[0], source),) if told[0].retracts else ()
-            stated = (content_of(each) for each in told[1:] if each.kind is not None)
-            asked = (*deleting, *(describe(each, kind, source=source) for each in stated))
-            if asked or reading.read(content).is_one_clause:  # another clause may state what no rule knows
-                return asked
-    return (describe(content, kind, source=source),)
+    return _of_statement(told[0], source) if len(told) == 1 and told[0].retracts else None
 
 
 def describe(
