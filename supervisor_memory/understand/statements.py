@@ -146,8 +146,12 @@ def _is_heading(label: str) -> bool:
 
 def _is_own(word: str) -> bool:
     """Whether a word, for no person, stands in the rules for what people state of themselves."""
-    told = _FACTS.vocabulary | lexicon("attributes").vocabulary
-    return word not in _persons() and not told.isdisjoint((word, word.removesuffix("s")))
+    return word not in _persons() and not _own_words().isdisjoint((word, word.removesuffix("s")))
+
+
+@cache
+def _own_words() -> frozenset[str]:
+    return _FACTS.vocabulary | lexicon("attributes").vocabulary
 
 
 @cache

@@ -142,7 +142,7 @@ class _Digesting:
 
     @property
     def has_many(self) -> bool:
-        """Whether so much was read, or so slowly, that it is time to `keep` what was made of it."""
+        """Whether to `keep` the drafts now: they are enough, or of many messages, or a model makes them."""
         is_slow = self._services.complete is not None
         return is_slow or len(self._drafts) >= _KEPT_TOGETHER or self._messages >= _TOGETHER
 
