@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import islice, pairwise
@@ -23,7 +23,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
-from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence, is_shown_in, rank
+from supervisor_memory.stages.post_retrieval.rank import ANSWERS, evidence, is_shown_in, rank
 from supervisor_memory.stages.post_retrieval.unsaid import (
     UNSURE,
     Became,
@@ -37,7 +37,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply, named_terms, opening
-from supervisor_memory.understand.statements import sentences
+from supervisor_memory.understand.statements import judge, sentences
 
 _CANDIDATES = 40  # more than a note of usual size holds
 _ASKED_AGAIN = 20
@@ -49,7 +49,7 @@ _EXCERPT, _SENTENCES = 90, 12
 """Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
 _Told: TypeAlias = Sequence[frozenset[str]]
 _LETTERS_A_TOKEN = 8  # or fewer
-_FIGURE = re.compile(r"\d+")
+_FIGURE, _END = re.compile(r"\d+"), " .?!。？！"
 
 
 def add_said(plan: Recalling, view: ReadStore) -> Recalling:
@@ -83,14 +83,14 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     found, is_known = view.shared(("said", _wanted(asked)), lambda: _found(asked, plan, view))
     own, said, dropped = found.own, *_for_reader(found, plan.turn)
-    is_enough = answers(_without_speakers(said, found.query, plan, view))
+    may_answer = _may_answer(_without_speakers(said, found.query, plan, view))
     asks_for_it = asks_for_a_reply(asked.text)
 
     def answers_alone(hit: Hit) -> bool:
         """Whether it needs no other beside it: a user's; an assistant's that answers or is asked for."""
         return hit.record.id in own or asks_for_it or evidence(hit) >= ANSWERS
 
-    answering = [hit for hit in said if answers_alone(hit)] if is_enough else []
+    answering = [hit for hit in said if answers_alone(hit)] if may_answer else []
     # Of all that was found: the other readers of the run ask the store the same.
     became = what_became([hit.record for hit in found.hits.items] if answering else (), view)
     holding = [hit for hit in answering if hit.record.id not in became.untold]
@@ -101,6 +101,8 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     gone.update(said_again(told, hidden, view))
     if is_known:
         gone.update(_lost(told, view))
+    if not _is_answered(may_answer, {hit.record.id for hit in holding} - gone, excerpts, asked):
+        told, answering = [], [hit for hit in answering if hit.record.id in gone]
     ids = {hit.record.id for hit in answering}
     for hit in said:
         id_ = hit.record.id
@@ -110,6 +112,27 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
             dropped.append(Considered(hit, "untold" if id_ in gone else "left-out"))
     items = (*plan.hits.items, *[hit for hit in told if hit.record.id not in gone])
     return replace(plan, hits=replace(plan.hits, items=items), dropped=(*plan.dropped, *dropped))
+
+
+def _may_answer(hits: Sequence[Hit]) -> Sequence[Hit]:
+    """The hits by which a question may be answered; all of them where nothing was compared by meaning."""
+    if any("sim" in hit.parts for hit in hits):
+        return [hit for hit in hits if evidence(hit) >= ANSWERS]
+    return hits
+
+
+def _is_answered(may_answer: Sequence[Hit], left: Set[str], excerpts: Collection[str], asked: Query) -> bool:
+    """Whether something answers that may be told: what may not gives no reason to tell something else.
+
+    Args:
+        left: The ids of messages of which nothing has been found that forbids to tell them.
+    """
+    same = _asks(asked.text)
+    return any(
+        id_ in excerpts or (not _asks_again(hit.record, same) and may_be_told(hit.record))
+        for hit in may_answer
+        if (id_ := hit.record.id) in left
+    )
 
 
 class _Excerpt(NamedTuple):
@@ -215,12 +238,12 @@ def _excerpts(  # noqa: PLR0917
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
-    same = _asks(question.text) or None
+    same = _asks(question.text)
     left = most = view.settings.max_context_tokens
     for hit in said:
         id_ = hit.record.id
         is_own = id_ in users
-        if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and _asks(hit.record.content) == same):
+        if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and _asks_again(hit.record, same)):
             continue
         if told is None and not is_own:
             texts = [*(hit.record.content for hit in records), *known]
@@ -243,12 +266,21 @@ def _excerpts(  # noqa: PLR0917
     return excerpts
 
 
-@lru_cache(maxsize=1_024)
 def _asks(text: str) -> str:
-    """The wording of a question without its figures; "" where a text is no single question."""
-    is_question = len(text) <= _LETTERS_A_TOKEN * _WHOLE and text.endswith(("?", "？"))
-    is_one = is_question and len([*islice(sentences(text), 2)]) == 1
-    return _FIGURE.sub("#", text.casefold()) if is_one else ""
+    """The wording of a question; "" where a text is no single one. It needs no mark at its end."""
+    if len(text) > _LETTERS_A_TOKEN * _WHOLE or len([*islice(sentences(text), 2)]) != 1:
+        return ""
+    return _wording(text) if text.endswith(("?", "？")) or judge(text).does == "asks" else ""
+
+
+def _asks_again(message: Record, question: str) -> bool:
+    return bool(question) and _wording(message.content) == question
+
+
+@lru_cache(maxsize=1_024)
+def _wording(text: str) -> str:
+    """A text without its figures and the marks at its end."""
+    return _FIGURE.sub("#", text.casefold()).rstrip(_END) if len(text) <= _LETTERS_A_TOKEN * _WHOLE else ""
 
 
 def _made(
