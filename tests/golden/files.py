@@ -39,7 +39,7 @@ def as_json(value: object) -> str:
 
 def _rounded(value: object) -> object:
     if isinstance(value, float):
-        return round(value, 6)
+        return round(value, 4)
     if isinstance(value, Mapping):
         return {name: _rounded(each) for name, each in value.items()}
     return [_rounded(each) for each in value] if isinstance(value, list | tuple) else value
