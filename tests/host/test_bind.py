@@ -17,7 +17,7 @@ from langgraph.graph import START
 from langgraph.types import Command, interrupt
 from langgraph_supervisor import create_supervisor
 
-from supervisor_memory import SupervisorMemory
+from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import BackendUnavailable, GraphError, InvalidName, WorkerHasMemoryTools
 from supervisor_memory.host.run.identity import acting
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -459,6 +459,31 @@ async def test_in_a_tool_it_recalls_and_remembers_once(
     await run(graph, how)
     assert_informed(inner)
     assert kept(memory) == [("worker", LONG)]
+
+
+@HOW
+@pytest.mark.parametrize(
+    ("asked", "task", "states"),
+    [
+        ("How did sales develop?", "Sales", None),
+        ("Plot how the sales of Ghent developed", "Sales of Ghent", None),
+        ("The sales of Ghent are counted in April. How did sales develop?", "Sales", "counted in April"),
+        ("销售情况怎么样？", "销售", None),
+        ("根特的销售都算在四月里。销售情况怎么样？", "销售", "算在四月里"),
+    ],
+)
+async def test_in_a_tool_it_is_not_told_what_the_running_turn_asks(
+    how: str, asked: str, task: str, states: str | None
+) -> None:
+    inner, agent = worker()
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        boss = model(call_of("ask_worker", task=task), "done")
+        bound = delegate(memory.bind_agent(agent))
+        await run(create_agent(boss, [bound], middleware=[memory.middleware()]), how, asking(asked))
+    [prompt] = inner.prompts
+    assert asked[-7:] not in prompt
+    assert (FENCE in prompt) == bool(states)
+    assert (states or "") in prompt
 
 
 @HOW

@@ -37,7 +37,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply, named_terms, opening
-from supervisor_memory.understand.statements import judge, sentences
+from supervisor_memory.understand.statements import judge, read_statements, sentences
 
 _CANDIDATES = 40  # more than a note of usual size holds
 _ASKED_AGAIN = 20
@@ -127,7 +127,7 @@ def _is_answered(may_answer: Sequence[Hit], left: Set[str], excerpts: Collection
     Args:
         left: The ids of messages of which nothing has been found that forbids to tell them.
     """
-    same = _asks(asked.text)
+    same = _asked(asked.text)
     return any(
         id_ in excerpts or (not _asks_again(hit.record, same) and may_be_told(hit.record))
         for hit in may_answer
@@ -150,6 +150,7 @@ class _Found:
     Args:
         near: The ids of those that are near enough to it.
         own: The ids of those that are the user's own.
+        now: The ids of those of these that the user said in the running turn.
         alone: Message id → what is quoted of it where no record was read from it and nothing else tells it,
             None: nothing; each is made when the first reader wants it.
     """
@@ -158,6 +159,7 @@ class _Found:
     hits: Hits
     near: frozenset[str]
     own: frozenset[str]
+    now: frozenset[str] = frozenset()
     alone: dict[str, _Excerpt | None] = field(default_factory=dict)
 
 
@@ -173,8 +175,11 @@ def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
     ranked = rank(replace(plan, query=query, hits=hits), view).hits
     least = view.settings.min_score * _OF_THE_THRESHOLD
     near = [hit for hit in ranked.items if _is_alike(hit, least) and not (names and "names" not in hit.parts)]
-    own = [hit.record.id for hit in ranked.items if is_users(hit.record)]
-    return _Found(query, ranked, frozenset([hit.record.id for hit in near]), frozenset(own))
+    own = [hit.record for hit in ranked.items if is_users(hit.record)]
+    run = plan.turn.scope.run_id
+    now = [each.id for each in own if each.source.run_id == run] if run is not None else ()
+    near_ids = frozenset([hit.record.id for hit in near])
+    return _Found(query, ranked, near_ids, frozenset([each.id for each in own]), frozenset(now))
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
@@ -185,7 +190,7 @@ def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]
     for hit in found.hits.items:
         if not is_heard(hit.record, agent_id):
             others.append(Considered(hit, "not-for-you"))
-        elif says(hit.record):
+        elif says(hit.record) or (hit.record.id in found.now and not _states(hit.record.content)):
             others.append(Considered(hit, "already-said"))
         elif hit.record.id in found.near:
             said.append(hit)
@@ -226,8 +231,8 @@ def _excerpts(  # noqa: PLR0917
     """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
 
     A message that says more than a record of it that is only a sentence is quoted with that sentence. What
-    was asked in the same words before, whatever its figures, tells nothing, and what was said in the same
-    words twice is told once.
+    was asked in the same words before, whatever its figures, tells nothing, nor does what the running turn
+    asks, and what was said in the same words twice is told once.
 
     Args:
         records: What the note tells anyway.
@@ -238,7 +243,7 @@ def _excerpts(  # noqa: PLR0917
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
-    same = _asks(question.text)
+    same = _asked(question.text)
     left = most = view.settings.max_context_tokens
     for hit in said:
         id_ = hit.record.id
@@ -251,12 +256,13 @@ def _excerpts(  # noqa: PLR0917
         others = () if is_own or told is None else told
         ids = became.read_as.get(id_)
         read = [each for each in records if each.record.id in ids] if ids else ()
+        asking = _questions(hit.record.content) if id_ in found.now else ""
         if read or others:
-            made = _made(hit, read, others, asked, view)
+            made = _made(hit, read, others, asked, view, known=asking)
         elif id_ in alone:
             made = alone[id_]
         else:
-            made = alone[id_] = _made(hit, (), (), asked, view)
+            made = alone[id_] = _made(hit, (), (), asked, view, known=asking)
         if made is not None and made.wording not in wordings:
             wordings.add(made.wording)
             if told is not None and not is_own:
@@ -266,6 +272,11 @@ def _excerpts(  # noqa: PLR0917
     return excerpts
 
 
+def _asked(text: str) -> frozenset[str]:
+    """The wordings of the questions for which a note is made: a sub-agent's task stands behind the user's."""
+    return frozenset(map(_asks, (text, *text.split("\n")))) - {""}
+
+
 def _asks(text: str) -> str:
     """The wording of a question; "" where a text is no single one. It needs no mark at its end."""
     if len(text) > _LETTERS_A_TOKEN * _WHOLE or len([*islice(sentences(text), 2)]) != 1:
@@ -273,8 +284,18 @@ def _asks(text: str) -> str:
     return _wording(text) if text.endswith(("?", "？")) or judge(text).does == "asks" else ""
 
 
-def _asks_again(message: Record, question: str) -> bool:
-    return bool(question) and _wording(message.content) == question
+def _asks_again(message: Record, questions: frozenset[str]) -> bool:
+    return bool(questions) and _wording(message.content) in questions
+
+
+def _states(text: str) -> bool:
+    """Whether some sentence of a text tells something, beside what is asked or wanted done."""
+    return any(each.does == "states" for each in read_statements(text).all)
+
+
+def _questions(text: str) -> str:
+    """The sentences of a text that ask."""
+    return " ".join([each.text for each in read_statements(text).all if each.does == "asks"])
 
 
 @lru_cache(maxsize=1_024)
@@ -284,17 +305,18 @@ def _wording(text: str) -> str:
 
 
 def _made(
-    hit: Hit, read: Sequence[Hit], told: _Told, asked: frozenset[str], view: ReadStore
+    hit: Hit, read: Sequence[Hit], told: _Told, asked: frozenset[str], view: ReadStore, *, known: str
 ) -> _Excerpt | None:
     """What is quoted of a message beside what is told anyway; None: nothing may be.
 
     Args:
         read: The records that were read from it and are told.
+        known: Sentences of it that every reader knows.
     """
-    text = _excerpt(hit.record, _texts(read), told, asked, view)
+    text = _excerpt(hit.record, known + _texts(read), told, asked, view)
     firm = [each for each in read if not is_told_by(each, hit.record.content)]
     if text and len(firm) < len(read):
-        text = _excerpt(hit.record, _texts(firm), told, asked, view)
+        text = _excerpt(hit.record, known + _texts(firm), told, asked, view)
     if not text or not may_be_told(hit.record, text):
         return None
     quoted = Hit(hit.record, hit.score, hit.parts, hit.found, text)
