@@ -89,14 +89,15 @@ def entities(text: str) -> tuple[Entity, ...]:
 
 def _entities(text: str) -> tuple[Entity, ...]:
     found: dict[str, Entity] = {}
-    for name, kind in _names(text):
-        entity = Entity(name, kind or _kind_of_name(name))
+    for name, form in _names(text):
+        entity = Entity(name, _kind_of(name, form))
         found.setdefault(entity.key, entity)
     return tuple(found.values())[:MOST]
 
 
 def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
-    """The names in a text, some twice, with the kind that their form tells, but for capitalised ones."""
+    """The names in a text, some twice, with the kind that their form tells, but for capitalised ones; see
+    `_kind_of`."""
     found = islice(_found(text[:MOST_READ]), 4 * MOST)
     return (each for each in found if 1 < len(each[0]) <= LONGEST)
 
@@ -128,12 +129,12 @@ def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
         tables = tables_by_words(plain)
         yield from ((name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
-        yield name, _kind_of_identifier(name)
+        yield name, "identifier"
     capitalised = [*_NAME.finditer(plain)]
-    is_dated = bool(capitalised and signs_in(plain))
+    signs = signs_in(plain) if capitalised else ()
     for match in capitalised:
         name = _without_stop_words(match[0])
-        if is_dated and signs_in(name) and _is_time(name, plain):
+        if signs and signs_in(name, signs) and _is_time(name, plain):
             continue  # June and Friday join what has nothing else in common
         is_first = " " not in name and name == match[0]
         if name and not (is_first and _BEGINS.search(plain, max(0, match.start() - 4), match.start())):
@@ -144,6 +145,12 @@ def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
 
 def _is_time(name: str, text: str) -> bool:
     return time_words(text).issuperset(name.casefold().removesuffix("'s").split())
+
+
+def _kind_of(name: str, form: EntityKind | None) -> EntityKind:
+    if form is None:
+        return _kind_of_name(name)
+    return _kind_of_identifier(name) if form == "identifier" else form
 
 
 def _kind_of_identifier(name: str) -> EntityKind:

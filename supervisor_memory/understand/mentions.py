@@ -7,7 +7,7 @@ it in its context.
 import re
 import unicodedata
 from calendar import monthrange
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, TypeAlias
@@ -465,12 +465,19 @@ RULES = tuple(
     for block, pattern in _LEXICON.blocks("rules")
 )
 _SIGNS = frozenset().union(*(rule.signs for rule in RULES))
+_IN_ASCII = frozenset(filter(str.isascii, _SIGNS))
 
 
-def signs_in(text: str) -> list[str]:
-    """The signs of all rules that a text has; where it has none, it names no time."""
+def signs_in(text: str, among: Collection[str] | None = None) -> list[str]:
+    """The signs of all rules that a text has; where it has none, it names no time.
+
+    Args:
+        among: Those that are looked for, such as the signs of a text of which this is a part; None: all.
+    """
     lowered = text.lower()
-    return [sign for sign in _SIGNS if sign in lowered]
+    if among is None:
+        among = _IN_ASCII if lowered.isascii() else _SIGNS
+    return [sign for sign in among if sign in lowered]
 
 
 def find(text: str) -> Iterator[Mention]:
