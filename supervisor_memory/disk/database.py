@@ -32,8 +32,9 @@ def file_at(path: str) -> File | None:
 
 
 _known: "weakref.WeakSet[Database]" = weakref.WeakSet()
-_readers: Final = threading.Condition()
+_reading: Final = threading.RLock()
 """Held while a read begins or ends. Apart from the lock of writers, so that no reader waits for a writer."""
+_readers: Final = threading.Condition(_reading)
 
 _READERS_SECONDS: Final = 1.0
 _forks: list[int] = []
@@ -122,7 +123,8 @@ class Opened(apsw.Connection):
     def kept(self) -> dict[Hashable, Any]:
         """A cache of what was read, emptied when another connection has committed.
 
-        Only for reads inside a transaction, and for connections that write nothing themselves.
+        Only for connections that write nothing themselves. Outside a transaction it may be asked, not added
+        to: what is read then may be newer.
         """
         version = int(self.execute("PRAGMA data_version").get)
         if version != self._kept_at:
@@ -400,7 +402,7 @@ class Database:
     def take_reader(self) -> Opened:
         """A connection for one reader alone, until it is given back."""
         current, outdated = file_at(self._address), list[Opened]()
-        with _readers:
+        with _reading:
             if _forks:  # another thread forks
                 _readers.wait_for(lambda: not _forks)
             self._reading += 1
@@ -420,7 +422,7 @@ class Database:
         return connection
 
     def give_back(self, connection: Opened | None) -> None:
-        with _readers:
+        with _reading:
             self._reading -= 1
             if _forks:
                 _readers.notify_all()
@@ -436,7 +438,7 @@ class Database:
         return self._writer
 
     def _close_connections(self) -> None:
-        with _readers:
+        with _reading:
             idle, self._idle = self._idle, []
         for connection in (self._writer, *idle):
             if connection is not None:

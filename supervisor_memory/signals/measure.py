@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -330,11 +329,15 @@ class _Words:
 
 def _holders(indexes: Sequence[Index], term: str) -> Rows:
     """The rows that hold a term of a question, or another word for the same relation, index by index."""
-    starts = accumulate((index.size for index in indexes), initial=0)
     words = kin(term) or (term,)
-    held = [np.concatenate([index.holders(each) for each in words]) for index in indexes]
-    some = held if len(words) == 1 else map(np.unique, held)
-    return np.concatenate([rows + at for rows, at in zip(some, starts, strict=False)])
+    found: list[Rows] = []
+    start = 0
+    for index in indexes:
+        held = [rows for each in words if len(rows := index.holders(each))]
+        if held:
+            found.append((held[0] if len(words) == 1 else np.unique(np.concatenate(held))) + start)
+        start += index.size
+    return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
 
 
 def _placed(indexes: Sequence[Index], cosines: Sequence[Cosines | None]) -> Floats:

@@ -44,6 +44,15 @@ def test_a_text_no_rule_matches_is_kept_only_as_a_session_message() -> None:
     ]
 
 
+def test_what_is_kept_is_what_was_said_when_it_is_kept() -> None:
+    gathered = gather(said("the moon is up"), VIEW)
+    assert keep_messages(gathered, VIEW).verbatim == kept("the moon is up")
+    changed = replace(gathered, messages=said("the moon is down").messages)
+    assert keep_messages(changed, VIEW).verbatim == kept("the moon is down")
+    elsewhere = replace(gathered, scope=Scope("alice", session_id="s2"))
+    assert [each.source.session_id for each in keep_messages(elsewhere, VIEW).verbatim] == ["s2"]
+
+
 def test_without_a_session_nothing_is_kept_word_for_word() -> None:
     assert not keep_messages(said("the moon is up", scope=Scope("alice")), VIEW).verbatim
     silent = ports(settings=Settings(keep_messages=False)).read_store()

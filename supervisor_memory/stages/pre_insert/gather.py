@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from itertools import chain, groupby, islice
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from supervisor_memory import errors
@@ -361,6 +362,7 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     scope = said.scope
     source = Source("user", None, scope.session_id, scope.run_id)
     kept = _session_messages(said, view)
+    said = said.with_fact(_Kept(_what_is_kept(said), kept))
     found: list[Candidate] = []
     perhaps: list[Candidate] = []
     unkept: list[str] = []
@@ -497,8 +499,24 @@ def keep_messages(said: Remembering, view: ReadStore) -> Remembering:
         return said
     spoken = [m for m in said.messages if m.role in ("user", "assistant")]
     skipped = tuple(code for message in spoken if (code := _obstacle(message)))
-    kept = chain.from_iterable(_session_messages(said, view))
-    return replace(said, skipped=(*said.skipped, *skipped), verbatim=(*said.verbatim, *kept))
+    known = said.fact(_Kept)
+    kept = known.records if known and known.of == _what_is_kept(said) else _session_messages(said, view)
+    return replace(
+        said,
+        skipped=(*said.skipped, *skipped),
+        verbatim=(*said.verbatim, *chain.from_iterable(kept)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """The fact of the session messages that an exchange becomes, and what they were made of."""
+
+    of: tuple[object, ...]
+    records: Sequence[Sequence[Record]]
+
+
+_what_is_kept = attrgetter("messages", "scope", "turn_id", "created_at", "keeps_messages", "is_unsure")
 
 
 def _session_messages(said: Remembering, view: NoStore) -> Sequence[Sequence[Record]]:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice
 from math import inf
-from typing import Any, Final, Generic, TypeAlias, TypeVar
+from typing import Any, Final, Generic, NamedTuple, TypeAlias, TypeVar
 
 import apsw
 import numpy as np
@@ -33,8 +33,7 @@ _log = logging.getLogger("supervisor_memory")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Space:
+class Space(NamedTuple):
     """A namespace as a reader sees it.
 
     `revision` counts the commits that touched it; an index older than revision `rebuilt` must be loaded anew.
@@ -371,6 +370,11 @@ class Answers(Generic[T]):
     def __init__(self, ends: Callable[[T], float]) -> None:
         self._ends = ends
         self._answers: dict[Hashable, _Answer[T]] = {}
+
+    def known(self, question: Hashable, spaces: Sequence[Space], *, now: float) -> T | None:
+        """The answer to a question where it is known; None: it is not."""
+        answer = self._answers.get(question)
+        return answer.found if answer is not None and answer.holds(spaces, now) else None
 
     def of(self, question: Hashable, spaces: Sequence[Space], *, now: float, find: Callable[[], T]) -> T:
         """The answer to a question, looked for unless it is known.

@@ -328,10 +328,22 @@ class SqliteBackend(Verbs):
         if not _changes_seldom(where):
             with self._database.asking() as connection:
                 return _listed(connection, where, limit, offset)
-        with self._database.reading() as connection:
+        with self._database.asking() as connection:
+            asked = where, limit, offset
+            if (before := self._listed_before(connection, asked)) is not None:
+                return before
+            if not connection.in_transaction:  # what follows takes several statements
+                connection.execute("BEGIN")
             known, spaces = self._seen(connection, where)
-            look = partial(_listed, connection, where, limit, offset)
-            return known.lists.of((where, limit, offset), spaces, now=0.0, find=look)
+            look = partial(_listed, connection, *asked)
+            return known.lists.of(asked, spaces, now=0.0, find=look)
+
+    def _listed_before(self, connection: Opened, asked: tuple[Filter, int, int]) -> Sequence[Record] | None:
+        """What a list gave before, if nothing has changed since; None: it has to be read."""
+        if self._database.is_writing:
+            return None
+        seen = self._seen_before(connection, connection.kept(), asked[0])
+        return seen and seen[0].lists.known(asked, seen[1], now=0.0)
 
     def count(self, where: Filter) -> int:
         with self._database.asking() as connection:
@@ -438,14 +450,26 @@ class SqliteBackend(Verbs):
         """
         if self._database.is_writing:  # what an open transaction shows may be undone
             return _Known(), _spaces(connection, where)
-        kept, known = connection.kept(), self._known
-        state, spaces = kept.get(where, (None, ()))
-        if state is None or state != known.state:
-            known, spaces = self._known_in(connection, kept), _spaces_of_user(connection, kept, where)
-            if len(kept) >= _FILTERS:
-                kept.clear()
-            kept[where] = known.state, spaces
+        kept = connection.kept()
+        if (seen := self._seen_before(connection, kept, where)) is not None:
+            return seen
+        known, spaces = self._known_in(connection, kept), _spaces_of_user(connection, kept, where)
+        if len(kept) >= _FILTERS:
+            kept.clear()
+        kept[where] = known.state, spaces
         return known, spaces
+
+    def _seen_before(
+        self, connection: Opened, kept: dict[Hashable, Any], where: Filter
+    ) -> "tuple[_Known, Sequence[Space]] | None":
+        """The same, as far as it was read since the last commit of another connection; None: it was not."""
+        known = self._known
+        if known.state is None or known.state != (connection.file, kept.get(_Known)):
+            return None
+        if (every := kept.get(where.user_id)) is not None and len(every) <= _MOST_SPACES:
+            return known, _matching(every, where)
+        state, spaces = kept.get(where, (None, ()))
+        return (known, spaces) if state == known.state else None
 
     def _known_in(self, connection: Opened, kept: dict[Hashable, Any]) -> "_Known":
         """The caches for the file as the connection sees it; new ones after another erasure."""
@@ -526,13 +550,19 @@ def _spaces_of_user(connection: apsw.Connection, kept: dict[Hashable, Any], wher
     if (every := kept.get(user_id)) is None:
         sql, bindings = of_namespaces(Filter(user_id, families=None, layers=("history", "summary")))
         select = f"SELECT family, task, {_OF_A_SPACE} FROM namespaces WHERE {sql} LIMIT ?"
-        every = kept[user_id] = connection.execute(select, (*bindings, _MOST_SPACES + 1)).fetchall()
+        rows: Iterable[Any] = connection.execute(select, (*bindings, _MOST_SPACES + 1))
+        every = kept[user_id] = [(family, task, Space(*row)) for family, task, *row in rows]
     if len(every) > _MOST_SPACES:
         return _spaces(connection, where)
+    return _matching(every, where)
+
+
+def _matching(every: Iterable[tuple[str, str | None, Space]], where: Filter) -> Sequence[Space]:
+    """Of a user's namespaces, each with its family and task, those that can hold matching records."""
     left_out, families, tasks = where.left_out, where.families, where.tasks
     return [
-        Space(*row)
-        for family, task, *row in every
+        space
+        for family, task, space in every
         if family not in left_out
         and (families is None or family in families)
         and (tasks is None or task in tasks)
