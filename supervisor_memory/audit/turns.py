@@ -254,16 +254,23 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
 
 
 def _packed(told: "Iterable[tuple[Hit, str, int | None]]", known: Known | None) -> str:
-    known = {} if known is None else known
     found: list[str] = []
     for hit, reason, rank in told:
-        asked = id(hit.parts), hit.score, reason
-        if (kept := known.get(asked)) is None:  # the parts are kept too, so that no others get their id
-            text = f"{round(hit.score, _DIGITS)},{_QUOTED(reason)},{_numbers(hit.parts)}"
-            kept = known[asked] = hit.parts, text
         place = "null" if rank is None else rank
-        found.append(f"[{_QUOTED(hit.record.id)},{place},{kept[1]}{_of(hit)}]")
+        text = _text(hit, reason) if known is None else _known_text(hit, reason, known)
+        found.append(f"[{_QUOTED(hit.record.id)},{place},{text}{_of(hit)}]")
     return f"[{','.join(found)}]"
+
+
+def _known_text(hit: "Hit", reason: str, known: Known) -> str:
+    asked = id(hit.parts), hit.score, reason
+    if (kept := known.get(asked)) is None:  # the parts are kept too, so that no others get their id
+        kept = known[asked] = hit.parts, _text(hit, reason)
+    return kept[1]
+
+
+def _text(hit: "Hit", reason: str) -> str:
+    return f"{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{_numbers(hit.parts)}"
 
 
 def _of(hit: "Hit") -> str:

@@ -43,7 +43,8 @@ class Calibration:
 
     def relevance(self, cosine: float) -> float:
         """Map one cosine to [0, 1]. NaN counts as unrelated."""
-        return min(1.0, max(0.0, (cosine - self.unrelated) / (self.same - self.unrelated)))
+        scaled = (cosine - self.unrelated) / (self.same - self.unrelated)
+        return min(scaled, 1.0) if scaled > 0.0 else 0.0
 
     def relevances(self, cosines: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
         """Map an array of cosines of any shape to [0, 1]. NaN counts as unrelated."""

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from supervisor_memory.language.terms import terms
-from supervisor_memory.model.records import DEFAULT, Weights
+from supervisor_memory.model.records import DEFAULT, FrozenDict, Weights
 from supervisor_memory.signals.index import Floats, Index, Layout, Rows, bm25, idf
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange
 from supervisor_memory.understand.names import kin, named_people
@@ -161,19 +161,24 @@ class Measured:
     found: npt.NDArray[np.bool_]
     names: Floats | None = None
 
-    def parts(self, rows: Sequence[int]) -> list[dict[str, float]]:
+    def parts(self, rows: Sequence[int]) -> "list[FrozenDict]":
         """Signals of each row by name, without zeros and unknown ones."""
-        told = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
+        told: dict[str, npt.NDArray[np.floating]] = {"bm25": self.bm25, "context": self.context}
+        told |= {"share": self.share, **self.added}
         if self.names is not None:
             told["names"] = self.names
-        columns = zip(*(values[rows].tolist() for values in told.values()), strict=True)
-        found = [{name: v for name, v in zip(told, row, strict=True) if v > 0} for row in columns]
+        absent = [0.0] * len(told)
         for name, values in (("cosine", self.cosine), ("match", self.match), ("coverage", self.coverage)):
             if values is not None:
-                for parts, value in zip(found, values[rows].tolist(), strict=True):
-                    if value > _ABSENT:
-                        parts[name] = value
-        return found
+                told[name] = values
+                absent.append(_ABSENT)
+        places = np.array(rows, dtype=np.intp)
+        table = np.array([values[places] for values in told.values()], dtype=np.float64).T
+        is_told = table > np.array(absent)
+        return [
+            FrozenDict({name: value for name, value, is_in in zip(told, row, which, strict=True) if is_in})
+            for row, which in zip(table.tolist(), is_told.tolist(), strict=True)
+        ]
 
 
 def measure(

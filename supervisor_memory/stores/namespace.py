@@ -187,7 +187,7 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
         for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
             found.setdefault(row, record)
     parts = measured.parts(list(found))
-    return Hits(tuple(Hit(each, 0.0, FrozenDict(p)) for each, p in zip(found.values(), parts, strict=True)))
+    return Hits(tuple([Hit(each, 0.0, of_it) for each, of_it in zip(found.values(), parts, strict=True)]))
 
 
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:

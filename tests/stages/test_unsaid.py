@@ -317,6 +317,7 @@ def test_a_users_rule_may_be_told_and_an_agents_may_not() -> None:
     assert may_be_told(message(rule))
     assert not may_be_told(message(rule, role="assistant"))
     assert not may_be_told(message(rule, role="assistant", name="sql_agent"))
+    assert not may_be_told(message(f"Proofread this mail:\n\n{rule}"))  # which others wrote
 
 
 def test_quoted_notes_and_claims_to_recall_are_not_told() -> None:

@@ -20,7 +20,7 @@ class Joint:
     name: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Hit:
     """A found record, with its score in [0, 1] and the parts of the score.
 
@@ -39,6 +39,25 @@ class Hit:
     excerpt: str | None = None
     path: tuple[Joint, ...] = ()
     made_of: tuple[tuple[str, str], ...] = ()
+
+    def __init__(  # noqa: PLR0917
+        self,
+        record: Record,
+        score: float = 0.0,
+        parts: Mapping[str, float] | None = None,
+        found: str | None = None,
+        excerpt: str | None = None,
+        path: tuple[Joint, ...] = (),
+        made_of: tuple[tuple[str, str], ...] = (),
+    ) -> None:
+        # As a dataclass would have it, in half the time: a search makes a hundred.
+        _set_record(self, record)
+        _set_score(self, score)
+        _set_parts(self, {} if parts is None else parts)
+        _set_found(self, found)
+        _set_excerpt(self, excerpt)
+        _set_path(self, path)
+        _set_made_of(self, made_of)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -63,6 +82,11 @@ class Hit:
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {value:.2f}" for name, value in self.parts.items())
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
+
+
+_set_record, _set_score, _set_parts, _set_found, _set_excerpt, _set_path, _set_made_of = (
+    getattr(Hit, name).__set__ for name in Hit.__slots__
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
 SECONDS_A_DAY = 86_400.0
+_MOST_LOST = 700.0  # of which `exp` is above 0
 _OFTEN = 5.0
 """A record read this many times gets half of the most that reads can add."""
 
@@ -49,8 +50,9 @@ def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
 
     Source: exponential forgetting, Ebbinghaus 1885.
     """
-    age = age_days if age_days > 0 else 0.0
-    return max(floor, math.exp(-min(rate * age, 700.0)))
+    lost = rate * age_days if age_days > 0 else 0.0
+    kept = math.exp(-lost if lost < _MOST_LOST else -_MOST_LOST)
+    return kept if kept > floor else floor
 
 
 def recency(record: Record, now: float, settings: Settings) -> float:
@@ -204,7 +206,7 @@ def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration |
     Args:
         asked: The terms of the question, then those of each of its parts; the best counts.
     """
-    record, parts = hit.record, dict(hit.parts)
+    record, parts = hit.record, {**hit.parts}
     subject = terms(record.subject) if record.subject and record.kind == "domain-facts" else ()
     named = bool(subject) and asked[0].issuperset(subject)
     covered = parts.pop("coverage", None)  # as the store has counted it, for one question of few terms
