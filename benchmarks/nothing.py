@@ -4,13 +4,16 @@ Run: python benchmarks/nothing.py [--together] [--embedder MODEL]
 
 Two memories a language: the facts of `benchmarks/relations` and those of `benchmarks/quality`. Each is asked
 its own questions; the other's, which it cannot answer; and its own once more with all records gone that
-answer, so that only their like is left. Where the best records of a note together have less evidence than
+answer, so that only their like is left. The first is asked those of `benchmarks/nothing`, too, by somebody
+who saw its facts alone: answerable ones in other words than the facts', those about things that no fact
+knows, those about something else, and those that ask of a known thing what no fact tells of it. Where the best records of a note together have less evidence than
 the bound, two are told beside standing preferences, or a way through them. --together puts both into one
 memory, where a question of another's is none.
 
 Columns, for every other question of a kind and then for those between: answerable questions with all
 evidence in the note; then records of a note, and how many notes have two or fewer, of questions that nothing
-answers: those about the memory's own world, the other memory's, and those whose answers are gone.
+answers: those about the memory's own world, the other memory's, those whose answers are gone, those about
+unknown things, those about something else, and those that ask what nothing tells of a known thing.
 """
 
 import argparse
@@ -29,7 +32,7 @@ from supervisor_memory import DEFAULT, Scope, SupervisorMemory
 from supervisor_memory.stages.post_retrieval import doubt
 
 BOUNDS: Final = (0.0, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15)
-KINDS: Final = ("own", "another's", "gone")
+KINDS: Final = ("own", "another's", "gone", "thing", "elsewhere", "attribute")
 
 
 @dataclass(frozen=True)
@@ -54,6 +57,14 @@ def world(path: Path) -> tuple[Sequence[str], Sequence[Question]]:
         for each in conversation["questions"]
     ]
     return [*texts.values()], some
+
+
+def asked_of(path: Path) -> Iterator[tuple[str, Question]]:
+    """The questions of `benchmarks/nothing` about the facts of a file, with their kind; "" where answerable."""
+    facts_of = {each["id"]: told(each["content"]) for each in json.loads(path.read_text("utf-8"))["facts"]}
+    for each in json.loads((HERE / "nothing" / path.name).read_text("utf-8"))["questions"]:
+        evidence = [facts_of[id_] for id_ in each["evidence"]]
+        yield "" if evidence else each["kind"], Question(each["q"], len(evidence), evidence)
 
 
 def asked(memory: SupervisorMemory, world: str, question: Question, kind: str) -> Asked:
@@ -100,6 +111,8 @@ def all_asked(paths: Sequence[Path], embedder: str | None) -> Iterator[Asked]:
             yield from (asked(memory, name, each, "" if each.evidence else "own") for each in own)
             yield from (asked(memory, name, Question(each.text, 0, ()), "another's") for each in others)
             yield from (without(memory, name, each) for each in own if each.evidence)
+            if name == "relations":
+                yield from (asked(memory, "nothing", each, kind) for kind, each in asked_of(path))
 
 
 def halves(some: Sequence[Asked]) -> Sequence[Sequence[Asked]]:

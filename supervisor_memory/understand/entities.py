@@ -47,6 +47,7 @@ _BEGINS = re.compile(r"(?:\A|[.!?。！？:：;；\n])[\s\"'“‘(（]*\Z")
 _FILE = re.compile(r"[\\/]|\.[a-z]{2,8}\Z")
 _PARTICLES = "".join(_LEXICON.listed("particles_zh"))
 _OWN = rf"(?:(?![{_PARTICLES}])[{HAN}])"
+_COUNTED = f"(?<![{''.join(_LEXICON.listed('determiners_zh'))}])"  # 个部门 of 哪个部门 is no name
 _ORGANIZATIONS_ZH = alternatives(_LEXICON.listed("organizations_zh"))
 _WHOLE_ZH = alternatives(_LEXICON.listed("whole_organizations_zh"))
 _TITLES_ZH = alternatives(_LEXICON.listed("titles_zh"))
@@ -54,7 +55,7 @@ _FIELDS_ZH = alternatives(_LEXICON.listed("fields_zh"))
 _ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
     (
         "organization",
-        re.compile(rf"{_OWN}{{1,8}}?(?:{_ORGANIZATIONS_ZH})(?!{_OWN}{{0,2}}(?:{_WHOLE_ZH}))"),
+        re.compile(rf"{_COUNTED}{_OWN}{{1,8}}?(?:{_ORGANIZATIONS_ZH})(?!{_OWN}{{0,2}}(?:{_WHOLE_ZH}))"),
     ),
     (
         "person",
@@ -108,9 +109,14 @@ def named_terms(text: str) -> frozenset[str]:
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
 
 
-def _named_terms(text: str) -> frozenset[str]:
+def named_terms_apart(text: str) -> Sequence[frozenset[str]]:
+    """The terms of each name in a text."""
     names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
-    return frozenset(term for name in names for term in _whole(terms(name)))
+    return [frozenset(found) for name in names if (found := _whole(terms(name)))]
+
+
+def _named_terms(text: str) -> frozenset[str]:
+    return frozenset().union(*named_terms_apart(text))
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:

@@ -11,7 +11,7 @@ from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Sco
 from supervisor_memory.stages.post_retrieval.doubt import FEW, keep_few
 from supervisor_memory.testing.ports import ports, record
 
-QUESTION = "Who translated the handbook into Finnish?"
+QUESTION = "Who translated the handbook into verse?"
 
 
 def found(text: str, score: float, **parts: float) -> Hit:
@@ -103,6 +103,30 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
     if why == "there are no vectors":
         hits = [replace(hit, parts={"match": hit.score, "relevance": hit.score}) for hit in hits]
     assert told(hits) == tuple(hits)
+
+
+@pytest.mark.parametrize(
+    ("question", "unknown", "known"),
+    [
+        ("Who sponsors Project Otter?", "Project Badger is sponsored by Bo", "Project Otter is sponsored by Bo"),
+        ("At what hour is dim_seats loaded?", "dim_rows is loaded at six", "dim_seats is loaded at six"),
+        ("「萤火」小组每天几点开站会？", "「拓荒」小组每天九点开站会", "「萤火」小组每天九点开站会"),
+    ],
+)
+def test_two_records_are_told_where_no_candidate_knows_what_the_question_names(
+    question: str, unknown: str, known: str
+) -> None:
+    others = [found(f"something else {n}", 0.6 - n / 10, sim=0.6) for n in range(3)]
+    hits = [found(unknown, 0.9, sim=1.0), *others]
+    assert told(hits, question) == tuple(hits[:FEW])
+    hits = [found(known, 0.9, sim=1.0), *others]
+    assert told(hits, question) == tuple(hits)
+
+
+def test_a_thing_beside_one_that_is_known_takes_nothing() -> None:
+    hits = [found("Bo Lund maintains fct_sales", 0.9, sim=1.0), *RESEMBLE]
+    assert told(hits, "Does Bo Lund know who leads Project Otter?") == tuple(hits)
+    assert told(hits, "苍鹭在哪个部门？") == tuple(hits)  # a word that asks is no name
 
 
 def test_a_question_for_several_things_a_search_and_a_note_without_threshold_are_left_alone() -> None:

@@ -19,6 +19,8 @@ from tests.cases import every_case
         ("「冰眼」是深圳供的货。", {"冰眼"}),
         ("字段 real_wt 在表 ods_weigh 里。", {"real_wt", "ods_weigh"}),
         ("他的导师是张教授。", {"张教授"}),
+        ("他在哪个部门，在什么公司，归谁管？", set()),
+        ("这家公司的成本中心", {"成本中心"}),
         ("nothing here has a name", set()),
     ],
 )

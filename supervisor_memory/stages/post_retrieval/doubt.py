@@ -10,7 +10,7 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
-from supervisor_memory.understand.entities import named_terms
+from supervisor_memory.understand.entities import named_terms, named_terms_apart
 from supervisor_memory.understand.questions import asks_for_several
 
 KNOWN = 0.95
@@ -36,11 +36,29 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     if plan.query is None or len(counted) <= FEW or any(hit.record.is_said for hit in answering):
         return plan
     asked = frozenset(plan.query.terms)
-    if _is_known([*plan.hits, *(each.hit for each in plan.dropped)], asked):
+    candidates = [*plan.hits, *(each.hit for each in plan.dropped)]
+    if _names_what_none_holds(turn.text, candidates):
+        kept = {hit.record.id for hit in _needed(counted)}
+    elif _is_known(candidates, asked):
         return plan
-    kept = {hit.record.id for hit in _way(counted, asked) or _needed(counted)}
+    else:
+        kept = {hit.record.id for hit in _way(counted, asked) or _needed(counted)}
     others = {hit.record.id for hit in counted} - kept
     return plan.keeping((hit for hit in plan.hits if hit.record.id not in others), others="no-answer")
+
+
+def _names_what_none_holds(question: str, hits: Sequence[Hit]) -> bool:
+    """Whether each thing that the question names has a word that no candidate holds; False if it names none.
+
+    Such words are rare, so a record that held one would be among the candidates.
+    """
+    named = named_terms_apart(question)
+    missing = frozenset().union(*named)
+    for hit in hits if named else ():
+        missing = missing.difference(terms(hit.record.searched_text))
+        if any(missing.isdisjoint(each) for each in named):
+            return False
+    return bool(named)
 
 
 def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
