@@ -6,9 +6,9 @@ Two memories a language: the facts of `benchmarks/relations` and those of `bench
 its own questions; the other's, which it cannot answer; and its own once more with all records gone that
 answer, so that only their like is left. The first is asked those of `benchmarks/nothing`, too, by somebody
 who saw its facts alone: answerable ones in other words than the facts', those about things that no fact
-knows, those about something else, and those that ask of a known thing what no fact tells of it. Where the best records of a note together have less evidence than
-the bound, two are told beside standing preferences, or a way through them. --together puts both into one
-memory, where a question of another's is none.
+knows, those about something else, and those that ask of a known thing what no fact tells of it. Where the
+best records of a note together have less evidence than the bound, two are told beside standing preferences,
+or a way through them. --together puts both into one memory, where a question of another's is none.
 
 Columns, for every other question of a kind and then for those between: answerable questions with all
 evidence in the note; then records of a note, and how many notes have two or fewer, of questions that nothing
@@ -60,7 +60,7 @@ def world(path: Path) -> tuple[Sequence[str], Sequence[Question]]:
 
 
 def asked_of(path: Path) -> Iterator[tuple[str, Question]]:
-    """The questions of `benchmarks/nothing` about the facts of a file, with their kind; "" where answerable."""
+    """Those of `benchmarks/nothing` about the facts of a file, with their kind; "" where answerable."""
     facts_of = {each["id"]: told(each["content"]) for each in json.loads(path.read_text("utf-8"))["facts"]}
     for each in json.loads((HERE / "nothing" / path.name).read_text("utf-8"))["questions"]:
         evidence = [facts_of[id_] for id_ in each["evidence"]]

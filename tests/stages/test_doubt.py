@@ -108,7 +108,7 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
 @pytest.mark.parametrize(
     ("question", "unknown", "known"),
     [
-        ("Who sponsors Project Otter?", "Project Badger is sponsored by Bo", "Project Otter is sponsored by Bo"),
+        ("Who sponsors Project Otter?", "Project Badger has Bo", "Project Otter has Bo"),
         ("At what hour is dim_seats loaded?", "dim_rows is loaded at six", "dim_seats is loaded at six"),
         ("「萤火」小组每天几点开站会？", "「拓荒」小组每天九点开站会", "「萤火」小组每天九点开站会"),
     ],
