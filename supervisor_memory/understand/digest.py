@@ -194,7 +194,8 @@ def _read(
         if section == "decided" and len(held) < _LEAST_TERMS:
             yield from _taken_up(reply, place + 1)  # "The second one."
             continue
-        if len(held) >= _LEAST_TERMS or any(map(str.isdigit, text)):
+        named = held if message.is_users else _named_by_a_reply(hidden, is_promise=is_promise)
+        if len(named) >= _LEAST_TERMS or any(map(str.isdigit, text)):
             yield _Sentence(Line(section, message.id, text), held, place, is_promise)
 
 
@@ -246,6 +247,12 @@ def _of_reply(hidden: str) -> tuple[Section | None, bool]:
         return ("done" if len(terms(hidden)) > _LEAST_TERMS else None), False
     told = _CUES["acknowledges"].sub("", hidden)
     return ("done" if _CUES["did"].search(told) or is_finished(told) else "learned"), False
+
+
+def _named_by_a_reply(hidden: str, *, is_promise: bool) -> Set[str]:
+    """The terms of an assistant's sentence without those by which it agrees or promises."""
+    told = _CUES["acknowledges"].sub("", hidden)
+    return frozenset(terms(_CUES["promised"].sub(" ", told) if is_promise else told))
 
 
 def _asks_what_is_next(message: Said) -> bool:

@@ -272,3 +272,18 @@ def test_a_decision_that_a_reply_claims_or_that_is_read_out_is_nobodys(
     lines = digest(said(asked, claim, read, "Hm."))
     assert claim not in phrased(lines, "en")
     assert read in told(lines, "asked")
+
+
+@pytest.mark.parametrize(
+    ("asked", "agrees", "promises"),
+    [
+        ("Use tables by default.", "Understood, I will keep to that.", "Understood, I will order the tiles."),
+        ("Always add the sources.", "Got it, I'll do so from now on.", "Got it, I'll call Lena."),
+        ("以后默认用表格。", "好的，我会照办。", "好的，我会去订瓷砖。"),
+        ("以后都要写明来源。", "明白了，我会记住的。", "好的，我会联系莉娜。"),
+        ("以后默认用表格。", "好的，已了解。", "好的，我会修改报表。"),
+    ],
+)
+def test_who_only_agrees_leaves_nothing_open(asked: str, agrees: str, promises: str) -> None:
+    assert phrased(digest(said(asked, agrees)), "en").count(agrees) == 0
+    assert told(digest(said(asked, promises)), "next") == promises
