@@ -204,12 +204,23 @@ def notes_of(
         or log.notes(limit, user_id=user_id, record_id=id, before=before)
     )
     if not notes:
-        raise RecordNotFound(
-            f"nobody was told anything of {id!r}, as far as the log goes back; give the whole id of a "
-            "record, of a note or of a run",
-            id=id,
-        )
+        raise RecordNotFound(_why_nothing_was_told(memory, id, user_id), id=id)
     return notes_told(memory, notes, user_id=user_id)
+
+
+def _why_nothing_was_told(memory: SupervisorMemory, id: str, user_id: str | None) -> str:
+    """What it means that no note tells of an id, and what to do."""
+    if any(user_id in (None, record.user_id) for record in memory.upkeep.records([id])):
+        return (
+            f"the record {id!r} is kept, but nobody was told anything of it: as far as the log goes back, no "
+            "note or search came near it; `supervisor-memory preview QUESTION --user ID` shows what a "
+            "question would be told now, and what is left out"
+        )
+    return (
+        f"nobody was told anything of {id!r}: as far as the log goes back, there is no record, note or run "
+        "with this id; give the whole id: `supervisor-memory list --user ID --json` tells those of records, "
+        "`supervisor-memory audit tail --json` those of runs"
+    )
 
 
 def notes_told(

@@ -46,7 +46,7 @@ def test_a_working_store_is_ok_with_all_there_is_to_know(run: Run, backend: str)
     assert found["files"][0]["mode"] == "0700"
     assert any(file["path"].endswith(("memory.db", "memory.json")) for file in found["files"])
     text = run("doctor").stdout
-    for part in (f"name     {backend}, works", "5 active", "hashing", "SQLite 3.", "(environment)", "ok: "):
+    for part in (f"name     {backend}, works", "active   5 records", "hashing", "SQLite 3.", "(environment)", "ok: "):
         assert part in text
 
 
@@ -124,6 +124,14 @@ def test_an_english_embedder_does_not_read_chinese(run: Run, monkeypatch: pytest
     monkeypatch.setenv("EMBEDDING_MODEL", "all-MiniLM-L6-v2")
     assert run("doctor", "--json").json["embedder"]["reads_chinese"] is False
     assert "set EMBEDDING_MODEL=multilingual-e5-small" in run("doctor").stdout
+
+
+@pytest.mark.usefixtures("ids")
+def test_no_two_rows_of_a_part_have_one_name(run: Run) -> None:
+    for part in run("doctor").stdout.split("\n\n"):
+        names = re.findall(r"^([a-z]+)  +\S", part, re.MULTILINE)
+        assert len(names) == len(set(names)), names
+    assert re.search(r"^active +\d+ records; MEMORY_CAPACITY", run("doctor").stdout, re.MULTILINE)
 
 
 @pytest.mark.usefixtures("ids")

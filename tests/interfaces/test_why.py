@@ -42,6 +42,19 @@ def test_an_id_of_nothing_is_not_found(run: Run, told: dict[str, str], tmp_path:
     assert run("why", "run-ad", "--json").json["notes"] == []
 
 
+def test_what_was_never_told_is_a_kept_record_or_nothing_and_the_next_step_is_named(
+    run: Run, told: dict[str, str]
+) -> None:
+    with SupervisorMemory.from_env() as memory:
+        kept = memory.write("The cellar key hangs behind the boiler.", user_id="cy").id
+    answer = " ".join(run("why", kept).stdout.split())
+    assert f"the record '{kept}' is kept, but nobody was told anything of it" in answer
+    assert "supervisor-memory preview" in answer
+    answer = " ".join(run("why", "run-nobody").stdout.split())
+    assert "no record, note or run with this id" in answer
+    assert "supervisor-memory list" in answer
+
+
 def test_an_excerpt_is_told_as_a_quotation_with_who_said_it_and_when(run: Run, backend: str) -> None:
     said = "The report slipped by a week because Lena was ill."
     with SupervisorMemory.from_env() as memory:

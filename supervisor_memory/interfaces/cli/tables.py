@@ -189,7 +189,7 @@ def _backend_lines(diagnosis: "Diagnosis") -> Iterable[tuple[str, str]]:
     if backend.message:
         yield "note", backend.message
     if backend.exists and backend.ok:
-        yield "records", f"{capacity.active:,} active; MEMORY_CAPACITY {capacity.limit:,} a namespace"
+        yield "active", f"{capacity.active:,} records; MEMORY_CAPACITY {capacity.limit:,} a namespace"
         yield "over", ", ".join(f"{name} ({count:,})" for name, count in capacity.over) or "no namespace"
         if capacity.messages is not None:
             yield "said", f"{capacity.messages:,} messages without a vector"
