@@ -8,9 +8,10 @@ session goes on, its new messages are digested into what there is.
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain, islice
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound, WasErased
 from supervisor_memory.language.terms import language
@@ -25,6 +26,7 @@ from supervisor_memory.understand.digest import SECTIONS, Line, Said, also, dige
 from supervisor_memory.upkeep.compact import marks
 from supervisor_memory.upkeep.sessions import keep_state, keep_states, state_of
 
+T = TypeVar("T")
 _PAGE: Final = 5_000
 _TOGETHER: Final = 500  # messages that are judged, or whose records are looked for, at once
 _STATES_TOGETHER: Final = 50
@@ -120,6 +122,10 @@ def digesting(
     return None if newest is None else min(newest, run.now)
 
 
+def _page(where: Filter, view: ReadStore) -> Sequence[Record]:
+    return view.list(where, limit=_PAGE)
+
+
 @dataclass(frozen=True, slots=True)
 class _Draft:
     """A digest on its way: whose it is, the state as it was read, its change, and the newest message."""
@@ -177,9 +183,7 @@ class _Digesting:
         known: defaultdict[tuple[str, str], list[_Known]] = defaultdict(list)
         every = self._all(where)
         while some := [*islice(every, _STATES_TOGETHER)]:
-            view = self.ports().read_store()
-            lines = [line for state in some for line in lines_of(state)]
-            true = frozenset(still_true(lines, messages_of(lines, view), view))
+            true = frozenset(self._still_true([line for state in some for line in lines_of(state)]))
             for each in some:
                 is_true = true.issuperset(lines_of(each))
                 known[each.user_id, each.attribute or ""].append(_Known(each, is_true))
@@ -193,9 +197,8 @@ class _Digesting:
             statuses=("deleted",),
             session_id=state.record.attribute,
         )
-        return state.record.updated_at < self.now - _OLD or bool(
-            self.ports().read_store().list(where, limit=1)
-        )
+        is_old = state.record.updated_at < self.now - _OLD
+        return is_old or bool(self._whole(lambda view: view.list(where, limit=1)))
 
     def digest(self, row: SessionRow, states: Mapping[str | None, Record]) -> bool:
         """Digest what was said in a session since its last digest, task by task; False: it is small talk.
@@ -214,14 +217,13 @@ class _Digesting:
         return any(made)
 
     def _digest(self, scope: Scope, messages: Sequence[Record], state: Record | None) -> bool:
-        view = self.ports().read_store()
         until = state.metadata.get(UNTIL) if state else None
         old = [*lines_of(state)] if state else []
         mine = [each for each in messages if each.task == scope.task]
         fresh = [each for each in mine if each.created_at > (until or -inf)]
         if state and until is not None and len(mine) - len(fresh) > (heard_by(state) or 0):
             fresh, old = mine, []  # some were said before what is digested, and came later
-        lines = self._lines(fresh, still_true(old, messages_of(old, view), view), view)
+        lines = self._lines(fresh, self._still_true(old))
         is_worth_it = bool(fresh and (lines or until))
         if is_worth_it:
             self._draft(scope, lines, state, newest=fresh[-1], heard=len(mine))
@@ -230,11 +232,9 @@ class _Digesting:
     def shorten(self, known: Record) -> None:
         """Leave out of a digest the lines that may not be told any more."""
         scope = Scope(known.user_id, session_id=known.attribute, task=known.task)
-        view = self.ports().read_store()
-        if (state := state_of(scope, view)) is not None and UNTIL in state.metadata:
-            lines = [*lines_of(state)]
-            kept = still_true(lines, messages_of(lines, view), view)
-            self._draft(scope, kept, state, newest=None)
+        state = self._whole(lambda view: state_of(scope, view))
+        if state is not None and UNTIL in state.metadata:
+            self._draft(scope, self._still_true([*lines_of(state)]), state, newest=None)
 
     def _draft(
         self,
@@ -278,7 +278,7 @@ class _Digesting:
         read = {each.newest.id for each in drafts if each.newest is not None}
         told = {each.id: {line.message_id for line in lines_of(each)} for each in kept}
         ids = tuple(read.union(*told.values()))
-        there = self.ports().read_store().list(Filter(ids=ids), limit=len(ids)) if ids else ()
+        there = self._whole(lambda view: view.list(Filter(ids=ids), limit=len(ids))) if ids else ()
         gone = {*ids} - {message.id for message in there}
         for each in kept:
             if each.ref_id in read & gone:
@@ -304,32 +304,44 @@ class _Digesting:
         except WasErased:
             return None
 
-    def _lines(self, messages: Sequence[Record], before: Sequence[Line], view: ReadStore) -> Sequence[Line]:
+    def _still_true(self, lines: Sequence[Line]) -> list[Line]:
+        return self._whole(lambda view: still_true(lines, messages_of(lines, view), view))
+
+    def _lines(self, messages: Sequence[Record], before: Sequence[Line]) -> Sequence[Line]:
         said: list[Said] = []
         topics = [line for line in before if line.section == "topics"]
         before = [line for line in before if line.section != "topics"]
         lines: Sequence[Line] = before
         for start in range(0, len(messages), _TOGETHER):
             some = messages[start : start + _TOGETHER]
-            became = what_became(some, view)
+            became = self._whole(partial(what_became, some))
             heard = said_of(each for each in some if each.id not in became.untold - became.outdated.keys())
             said += heard
             lines = [each for each in digest(heard, lines) if became.may_hold(each.message_id, each.text)]
         if not lines:
             return lines
-        lines = _by_model(said, before, lines, view) or lines
+        lines = _by_model(said, before, lines, self.ports().read_store()) or lines
         return [*lines, *also(said, lines, topics)]
 
     def _all(self, where: Filter) -> Iterator[Record]:
         while True:
-            ports = self.ports()
-            page = ports.read_store().list(where, limit=_PAGE)
-            if ports.degraded:
-                raise BackendUnavailable("the store is out of reach, so its sessions are digested later")
+            page = self._whole(partial(_page, where))
             yield from page
             if len(page) < _PAGE:
                 return
             where = where.after(page[-1])
+
+    def _whole(self, look: Callable[[ReadStore], T]) -> T:
+        """What a look finds where all of the store answers.
+
+        Raises:
+            BackendUnavailable: a part of it did not.
+        """
+        ports = self.ports()
+        found = look(ports.read_store())
+        if ports.degraded:
+            raise BackendUnavailable("the store is out of reach, so its sessions are digested later")
+        return found
 
 
 def _by_model(

@@ -12,9 +12,10 @@ import pytest
 from langchain_core.messages import AIMessage
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
-from supervisor_memory.errors import RecordNotFound
+from supervisor_memory.errors import BackendUnavailable, RecordNotFound
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Record
-from supervisor_memory.stores.protocol import MemoryBackend, SessionRow
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from supervisor_memory.stores.protocol import Incomplete, MemoryBackend, SessionRow
 from supervisor_memory.stores.sessions import CLOSED_AT
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
@@ -424,6 +425,37 @@ def test_what_comes_late_with_an_earlier_time_is_digested_too(backend: MemoryBac
         [digest] = digests(memory)
         assert "export of the parts catalogue" in digest.content
         assert "has not been tested yet" in digest.content
+
+
+@pytest.mark.parametrize("unanswered", ["ref_ids", "ids"])
+def test_nothing_is_digested_by_a_look_at_a_part_of_the_store(unanswered: str) -> None:
+    class InParts(InMemoryBackend):
+        is_whole = True
+
+        def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+            if self.is_whole or getattr(where, unanswered) is None:
+                return super().list(where, limit=limit, offset=offset)
+            return Incomplete()
+
+    with memory_over(backend := InParts(), queue_worker=False) as memory:
+        memory.remember([*EXPORT, ("user", "Delayed means more than 15 minutes late.")], FIRST)
+        [fact] = [each for each in memory.get_all(user_id="ada") if "15 minutes" in each.content]
+        later(memory)
+        list(digesting(memory.services, "ada", small_talk={}))
+        assert "15 minutes" in digests(memory)[0].content
+        memory.remember([("user", "Tell me about the dealer import tomorrow.")], FIRST)
+        memory.delete(fact.id)
+        later(memory)
+        before, backend.is_whole = digests(memory), False
+        with pytest.raises(BackendUnavailable):
+            list(digesting(memory.services, "ada", small_talk={}))
+        backend.is_whole = True
+        assert digests(memory) == before
+        list(digesting(memory.services, "ada", small_talk={}))
+        [digest] = digests(memory)
+    assert "15 minutes" not in digest.content
+    assert "the dealer import tomorrow" in digest.content
+    assert "export of the parts catalogue" in digest.content
 
 
 def test_a_session_that_is_erased_while_it_is_renamed_leaves_no_name(
