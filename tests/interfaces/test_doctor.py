@@ -46,7 +46,15 @@ def test_a_working_store_is_ok_with_all_there_is_to_know(run: Run, backend: str)
     assert found["files"][0]["mode"] == "0700"
     assert any(file["path"].endswith(("memory.db", "memory.json")) for file in found["files"])
     text = run("doctor").stdout
-    for part in (f"name     {backend}, works", "active   5 records", "hashing", "SQLite 3.", "(environment)", "ok: "):
+    shown = (
+        f"name     {backend}, works",
+        "active   5 records",
+        "hashing",
+        "SQLite 3.",
+        "(environment)",
+        "ok: ",
+    )
+    for part in shown:
         assert part in text
 
 
