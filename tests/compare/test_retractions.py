@@ -201,3 +201,56 @@ def test_what_a_tool_writes_takes_nothing_of_the_user_back() -> None:
         done = memory.write("Forget that I prefer pie charts.", user_id="ada", source_class="tool")
         assert (done.status, done.reason) == ("skipped", "less-trusted-source")
         assert [record.content for record in memory.get_all(user_id="ada")] == ["I prefer pie charts."]
+
+
+@every_case(
+    ("said", "denial", "new"),
+    [
+        (
+            "I live in Ghent.",
+            "It is no longer true that I live in Ghent; I live in Bruges.",
+            "I live in Bruges.",
+        ),
+        (
+            "My dentist is Ines.",
+            "It's not true any more that my dentist is Ines; my dentist is Carla.",
+            "my dentist is Carla.",
+        ),
+        ("我住在根特。", "我住在根特这件事不再成立；我住在布鲁日。", "我住在布鲁日。"),
+        ("我住在根特。", "关于我住在根特这一点已经不成立；我住在布鲁日。", "我住在布鲁日。"),
+    ],
+)
+def test_what_stands_behind_a_denial_is_a_statement_of_its_own(said: str, denial: str, new: str) -> None:
+    assert _left(said, denial) == [new]
+
+
+@every_case(
+    ("said", "bid"),
+    [
+        ("I take Prozac.", "Forget that I take Prozac; I don't want anyone to know I take Prozac."),
+        (
+            "I take Prozac.",
+            "It is no longer true that I take Prozac; I don't want anyone to know I take Prozac.",
+        ),
+        ("I live in Ghent.", "Forget that I live in Ghent; I live in Bruges."),
+        ("我吃百忧解。", "忘掉我吃百忧解这件事；我不想让人知道我吃百忧解。"),
+        ("我吃百忧解。", "我吃百忧解这件事不再成立；我不想让人知道我吃百忧解。"),
+    ],
+)
+def test_what_stands_behind_a_wish_to_forget_or_says_it_again_is_not_kept(said: str, bid: str) -> None:
+    assert _left(said, bid) == []
+
+
+@every_case(
+    ("said", "denial", "new"),
+    [
+        ("I live in Ghent.", "It is no longer true that I live in Ghent; I live in Bruges.", "Bruges"),
+        ("我住在根特。", "我住在根特这件事不再成立；我住在布鲁日。", "布鲁日"),
+    ],
+)
+def test_an_explicit_write_of_a_denial_leaves_what_stands_behind_it(said: str, denial: str, new: str) -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.write(said, user_id="ada")
+        memory.write(denial, user_id="ada")
+        [left] = memory.get_all(user_id="ada")
+    assert new in left.content
