@@ -8,10 +8,10 @@ floods a walk.
 """
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 from itertools import islice
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,14 +28,14 @@ _JOINED = 32  # of those joined to a record, the closest are compared with the q
 GO_ON = 2
 """Of those reached by a step, so many are gone on from, the best."""
 _FURTHER = 0.8
+_ALMOST = 1 - 1e-6  # a likeness has seven digits; how it is rounded decides nothing
 _BY_PATH = 0.6  # of a record's worth; the rest is by its likeness to the question
 
 
-@dataclass(frozen=True, slots=True)
-class Start:
+class Start(NamedTuple):
     """A text from which a walk begins.
 
-    Args:
+    Attributes:
         terms: Its terms, in order.
         named: Gives those that are of names.
         weight: How much what is found from here counts, in [0, 1].
@@ -46,8 +46,7 @@ class Start:
     weight: float = 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """A row that a walk has reached.
 
     Attributes:
@@ -70,28 +69,69 @@ Read = Callable[[Sequence[int]], Mapping[int, Start]]
 """Takes rows, the best first; gives the texts of the first `GO_ON` that may be gone on from."""
 Own = Callable[[Sequence[int]], Collection[int]]
 """Takes rows; gives those that a walk has begun at."""
+IsAny = Callable[[float], bool]
+"""Takes a likeness to the question; gives whether any row that may be told can have as much."""
+
+
+class Joints:
+    """What terms join: for each the rows that hold it, where they are few. Each term is looked up once.
+
+    Args:
+        without: Terms that do not count, since they are searched for anyway.
+    """
+
+    def __init__(self, indexes: Sequence[Index], without: Collection[str]) -> None:
+        self.indexes, self._records = indexes, sum([len(index) for index in indexes])
+        self._known = dict.fromkeys(without, _NOBODY)
+        self.scale = math.log1p(self._records / 2)
+        """The rarity of a term that two hold."""
+
+    def of(self, some: Sequence[str]) -> Sequence[tuple[str, Sequence[int], float]]:
+        """The rare ones of some terms, each with the rows that hold it and its rarity."""
+        known, found = self._known, []
+        for term in islice(dict.fromkeys(some), MOST_TERMS):
+            joint = known.get(term)
+            if joint is None:
+                joint = known[term] = self._look(term)
+            if joint[0]:
+                found.append((term, *joint))
+        return found
+
+    def _look(self, term: str) -> tuple[Sequence[int], float]:
+        if not 0 < sum([index.count(term) for index in self.indexes]) <= MOST_HOLDERS:
+            return _NOBODY
+        rows, first = list[int](), 0
+        for index in self.indexes:
+            held = index.holders(term).tolist()
+            rows += [row + first for row in held] if first else held
+            first += index.size
+        return (rows, math.log1p(self._records / len(rows))) if rows else _NOBODY
+
+
+_NOBODY: tuple[Sequence[int], float] = ((), 0.0)
 
 
 def joined(
-    indexes: Sequence[Index],
+    joints: Joints,
     text: Start,
     *,
-    without: Collection[str],
     least: float = 0.0,
     own: Own = lambda _: (),
+    may_follow: Callable[[Mapping[int, float]], bool] = bool,
 ) -> Mapping[int, float]:
     """Rows that share rare terms with a text → how closely, in (0, 1], where 1 is one name that two hold.
 
     What a text names is looked for only where a row would be close enough if all that it shares were named.
 
     Args:
-        without: Terms that do not count, since they are searched for anyway.
         least: How closely.
         own: Takes rows that share most with the text; gives those of them whose text it is.
+        may_follow: Takes rows and how closely each is joined at most; gives whether anything can follow from
+            them. Where nothing can, there are none.
     """
-    records = sum([len(index) for index in indexes])
-    shared = [*_shared(indexes, text.terms, without, records)]
-    scale = math.log1p(records / 2)
+    shared, scale = joints.of(text.terms), joints.scale
+    if sum([rarity for _, _, rarity in shared]) < least * scale:
+        return {}
     at_most: dict[int, float] = {}
     for _, rows, rarity in shared:
         for row in rows:
@@ -101,7 +141,7 @@ def joined(
     ties = [row for row, value in near.items() if value == closest]
     for row in own(ties) if 0 < len(ties) <= _TIES else ():
         near.pop(row, None)
-    if not near:
+    if not near or not may_follow({row: min(most / scale, 1.0) for row, most in near.items()}):
         return {}
     named, close = text.named(), dict.fromkeys(near, 0.0)
     for term, rows, rarity in shared:
@@ -112,22 +152,6 @@ def joined(
     return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least * scale}
 
 
-def _shared(
-    indexes: Sequence[Index], some: Sequence[str], without: Collection[str], records: int
-) -> Iterator[tuple[str, Sequence[int], float]]:
-    """The rare ones of some terms, each with the rows that hold it and its rarity."""
-    for term in islice(dict.fromkeys(some), MOST_TERMS):
-        if term in without or not 0 < sum([index.count(term) for index in indexes]) <= MOST_HOLDERS:
-            continue
-        rows, first = list[int](), 0
-        for index in indexes:
-            held = index.holders(term).tolist()
-            rows += [row + first for row in held] if first else held
-            first += index.size
-        if rows:
-            yield term, rows, math.log1p(records / len(rows))
-
-
 def walk(
     indexes: Sequence[Index],
     starts: Sequence[Start],
@@ -136,6 +160,7 @@ def walk(
     fit: Fit,
     read: Read,
     own: Own = lambda _: (),
+    is_any: IsAny = lambda _: True,
     steps: int = 2,
     least: float = 0.0,
     most: int = 100,
@@ -150,65 +175,77 @@ def walk(
         least: Of the worth; a way that has less left is not gone on, so that most walks end at once.
         most: Rows.
     """
-    best: dict[int, Reached] = {}
+    joints, best = Joints(indexes, without), dict[int, Reached]()
     texts = starts
     ways = [Reached(-1, start.weight, start.weight, number) for number, start in enumerate(starts)]
+    further: Sequence[Reached] = ways
     ways_on = GO_ON + len(starts)  # those that the walk has begun at are among them
-    for step in range(steps):
+    for step in range(1, steps + 1):
+        left = max([each.carried for each in further], default=0.0) * (_FURTHER if step > 1 else 1.0)
+        if step == steps and len(best) >= most:  # what is worth less than these will not be told
+            least = max(least, sorted([each.worth for each in best.values()])[-most] * _ALMOST)
+        goes_on = step < steps and _may_find(is_any, left * _FURTHER, least)
+        if not goes_on and not _may_find(is_any, left, least):
+            break
+        if step > 1:
+            known = read([each.row for each in further])
+            ways = [each for each in further if each.row in known][:GO_ON]
+            texts = [known[each.row] for each in ways]
         told, further = _step(
-            indexes,
+            joints,
             texts,
             ways,
-            without=without,
             fit=fit,
             own=own,
             least=least,
             most=most,
-            ways_on=ways_on,
             best=best,
+            ways_on=ways_on if goes_on else 0,
         )
         best |= {each.row: each for each in told}
-        if step + 1 == steps or not further:
-            break
-        known = read([each.row for each in further])
-        ways = [each for each in further if each.row in known][:GO_ON]
-        texts = [known[each.row] for each in ways]
     return sorted(best.values(), key=lambda each: (-each.worth, -each.row))[:most]
 
 
+def _may_find(is_any: IsAny, left: float, least: float) -> bool:
+    """Whether a row can be like the question enough to be worth that where so much is left of a way."""
+    return 0 < left >= least and is_any((least / left * _ALMOST - _BY_PATH) / (1 - _BY_PATH))
+
+
 def _step(
-    indexes: Sequence[Index],
+    joints: Joints,
     texts: Sequence[Start],
     ways: Sequence[Reached],
     *,
-    without: Collection[str],
     fit: Fit,
     own: Own,
     least: float,
     most: int,
-    ways_on: int,
     best: Mapping[int, Reached],
+    ways_on: int,
 ) -> tuple[Sequence[Reached], Sequence[Reached]]:
     """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
-    the rows to go on from."""
+    the rows to go on from, at most `ways_on`."""
     near = list[tuple[float, int, int]]()
-    may_be_said = any(index.has_streams for index in indexes)
+    may_be_said = any(index.has_streams for index in joints.indexes)
     for number, (text, way) in enumerate(zip(texts, ways, strict=True)):
         left = way.carried * (_FURTHER if way.row >= 0 else 1.0)
         if not 0 < left >= least:
             continue
         begun = own if way.row < 0 else partial(_itself, way.row)
-        close = joined(indexes, text, without=without, least=least / left, own=begun)
-        rows = [row for row in close if not _is_said(indexes, row)] if may_be_said else close
-        near += sorted([(left * close[row], number, row) for row in rows], reverse=True)[:_JOINED]
+        is_new = partial(_is_new, best, way, left)
+        may_follow = partial(_may_follow, is_new, left, None if ways_on else fit, least)
+        close = joined(joints, text, least=least / left, own=begun, may_follow=may_follow)
+        rows = [row for row in close if not _is_said(joints.indexes, row)] if may_be_said else close
+        closest = sorted([(left * close[row], number, row) for row in rows], reverse=True)[:_JOINED]
+        near += [each for each in closest if is_new(each[2], close[each[2]])] if best else closest
     if not near:
         return (), ()
     likeness = fit(np.array([row for _, _, row in near], dtype=np.intp)).tolist()
     told = sorted(
-        (
+        [
             (carried * (_BY_PATH + (1 - _BY_PATH) * like), row, carried, number)
             for (carried, number, row), like in zip(near, likeness, strict=True)
-        ),
+        ],
         key=lambda each: (-each[0], -each[1]),
     )
     found: dict[int, Reached] = {}
@@ -227,6 +264,30 @@ def _step(
         elif len(found) == most or value < least:
             break
     return [*found.values()], [*further.values()]
+
+
+def _is_new(best: Mapping[int, Reached], way: Reached, left: float, row: int, most: float) -> bool:
+    """Whether a row that is joined so closely at most may be worth more than by a way that is known."""
+    known = best.get(row)
+    return (known is None or known.worth < left * most) and row not in way.by
+
+
+def _may_follow(
+    is_new: Callable[[int, float], bool],
+    left: float,
+    fit: Fit | None,
+    least: float,
+    near: Mapping[int, float],
+) -> bool:
+    """Whether one of some rows can be worth enough, or be gone on from: then there is no `fit`."""
+    new = [row for row, most in near.items() if is_new(row, most)]
+    if fit is None or len(new) > 2 * _JOINED:
+        return bool(new)
+    likeness = fit(np.array(new, dtype=np.intp)).tolist() if new else ()
+    return any(
+        left * near[row] * (_BY_PATH + (1 - _BY_PATH) * like) >= least
+        for row, like in zip(new, likeness, strict=True)
+    )
 
 
 def _itself(row: int, _: Sequence[int]) -> Sequence[int]:

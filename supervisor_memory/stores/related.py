@@ -5,9 +5,10 @@ when it is asked for. So a record that was changed, deleted or erased, that wait
 another user's, is on no way: only what a search may find is walked over.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import accumulate, islice
+from math import ceil
 from operator import attrgetter
 from typing import Final, TypeAlias
 
@@ -30,9 +31,13 @@ from supervisor_memory.stores.namespace import (
 from supervisor_memory.understand.entities import named_terms, shared
 
 Keys: TypeAlias = npt.NDArray[np.int64]
+KeysOf: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
+"""Takes ids of records; gives the keys of those that are stored, by id."""
 _NO_KEYS: Final = np.zeros(0, dtype=np.int64)
+_NO_ROWS: Final = np.zeros(0, dtype=np.intp)
 _UNKNOWN = np.float32(-2.0)
 _MOST_HOLDERS = 4_096  # of a word of the question, where there are no vectors
+_FEW = 64  # rows that are compared with the question to tell how much a row can be like it
 
 
 def related(
@@ -43,6 +48,7 @@ def related(
     limit: int,
     least: float,
     readable: Readable,
+    keys: KeysOf,
     vectors: Vectors,
 ) -> Hits:
     """The records that the seeds are joined to, best first; see `Relates`."""
@@ -50,7 +56,7 @@ def related(
         return Hits()
     for each in namespaces:
         each.make_dense()
-    return _Walk(namespaces, seeds, query, readable, vectors).hits(limit, least)
+    return _Walk(namespaces, seeds, query, readable=readable, keys=keys, vectors=vectors).hits(limit, least)
 
 
 def related_among(
@@ -68,9 +74,19 @@ def related_among(
     def readable(keys: Sequence[int]) -> Mapping[int, Record]:
         return {key: ordered[key] for key in keys}
 
+    def keys(ids: Collection[str]) -> Mapping[str, int]:
+        return {record.id: key for key, record in enumerate(ordered) if record.id in ids}
+
     by_words = Query(query.text, query.where, query.terms, now=query.now)
     return related(
-        [namespace], seeds, by_words, limit=limit, least=least, readable=readable, vectors=_no_vectors
+        [namespace],
+        seeds,
+        by_words,
+        limit=limit,
+        least=least,
+        readable=readable,
+        keys=keys,
+        vectors=_no_vectors,
     )
 
 
@@ -109,8 +125,7 @@ def _are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
     """Which rows are among others; both in rising order, as postings are."""
     if not len(others):
         return np.zeros(len(rows), dtype=np.bool_)
-    places = np.minimum(np.searchsorted(others, rows), len(others) - 1)
-    return np.asarray(others[places] == rows)
+    return np.asarray(others.take(others.searchsorted(rows), mode="clip") == rows)
 
 
 def _no_vectors(*_: object) -> tuple[Sequence[int], Floats, bool]:
@@ -125,7 +140,9 @@ class _Walk:
         namespaces: Sequence[NamespaceIndex],
         seeds: Sequence[Seed],
         query: Query,
+        *,
         readable: Readable,
+        keys: KeysOf,
         vectors: Vectors,
     ) -> None:
         self._namespaces, self._query = namespaces, query
@@ -137,8 +154,11 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        self._begun = {seed.record_id for seed in self._seeds}
-        self._left_out = {seed.record_id for seed in seeds}
+        key_of = keys([seed.record_id for seed in seeds if seed.record_id])
+        self._left_out = frozenset(self._rows_of(key_of.values()))
+        begun = (key_of.get(seed.record_id or "") for seed in self._seeds)
+        self._begun = frozenset(self._rows_of([key for key in begun if key is not None]))
+        self._most_left_out = len({seed.record_id for seed in seeds})
 
     def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]
@@ -148,9 +168,10 @@ class _Walk:
             without=self._asked,
             fit=self._fit,
             read=self._read,
-            own=self._own,
+            own=self._begun.intersection,
+            is_any=self._is_any,
             least=least,
-            most=limit + len(self._left_out),
+            most=limit + self._most_left_out,
         )
         told = self._seen(reached, limit)
         rows = np.array([each.row for each in told], dtype=np.intp)
@@ -159,14 +180,14 @@ class _Walk:
 
     def _seen(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
         """The first that the searcher may see; no more records are read than that takes."""
+        others = [each for each in reached if each.row not in self._left_out]
         found, at = list[Reached](), 0
-        while at < len(reached) and len(found) < limit:
-            some = reached[at : at + limit + len(self._seeds)]
+        while at < len(others) and len(found) < limit:
+            some = others[at : at + limit - len(found)]
             self._look([each.row for each in some])
-            known = ((each, self._known.get(each.row)) for each in some)
-            found += [each for each, record in known if record and record.id not in self._left_out]
+            found += [each for each in some if each.row in self._known]
             at += len(some)
-        return found[:limit]
+        return found
 
     def _hit(self, reached: Reached, cosine: float) -> Hit:
         """The record of a row, and the way to it."""
@@ -185,18 +206,19 @@ class _Walk:
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
         found: dict[int, Start] = {}
-        for first in range(0, len(rows), GO_ON):  # no more records are read than that takes
-            self._look(some := rows[first : first + GO_ON])
-            known = ((row, self._known[row]) for row in some if row in self._known)
-            found |= {row: _start(each.content) for row, each in known if each.id not in self._begun}
+        others = [row for row in rows if row not in self._begun]
+        for first in range(0, len(others), GO_ON):  # no more records are read than that takes
+            self._look(some := others[first : first + GO_ON])
+            found |= {row: _start(self._known[row].content) for row in some if row in self._known}
             if len(found) >= GO_ON:
                 break
         return dict(islice(found.items(), GO_ON))
 
-    def _own(self, rows: Sequence[int]) -> Collection[int]:
-        """Those of some rows that the walk has begun at, as the search has just read them."""
-        self._look(rows)
-        return [row for row in rows if row in self._known and self._known[row].id in self._begun]
+    def _rows_of(self, keys: Iterable[int]) -> Iterator[int]:
+        for key in keys:
+            for index, first in zip(self._indexes, self._keys, strict=False):
+                if (row := index.row(key)) is not None:
+                    yield first + row
 
     def _look(self, rows: Sequence[int]) -> None:
         """Read the records of rows, those that the searcher may see."""
@@ -236,17 +258,40 @@ class _Walk:
             held += _are_in(rows, some)
         return held / np.float32(max(1, len(searched_terms(self._query))))
 
+    def _is_any(self, least: float) -> bool:
+        """Whether a row that may be told can be like the question at least so much.
+
+        By meaning any can be. One that has so many of the words has one of the rarest of them.
+        """
+        if self._vector is not None:
+            return True
+        asked = sorted(self._with_asked(), key=len)
+        have = ceil(least * max(1, len(searched_terms(self._query))))
+        if have <= 0:
+            return True
+        rarest = asked[: len(asked) - have + 1] if have <= len(asked) else ()
+        rows = np.concatenate([_NO_ROWS, *rarest])
+        if len(rows) > _FEW:
+            return True
+        is_like = self._by_words(rows) >= np.float32(least)
+        return not self._left_out.issuperset(rows[is_like].tolist())
+
     def _with_asked(self) -> Sequence[Rows]:
         """For each word of the question the rows that hold it, unless they are very many."""
         if self._holding_asked is None:
-            self._holding_asked = [
-                np.concatenate(
-                    [i.holders(term) + at for i, at in zip(self._indexes, self._keys, strict=False)]
-                )
-                for term in searched_terms(self._query)
-                if 0 < sum([index.count(term) for index in self._indexes]) <= _MOST_HOLDERS
-            ]
+            counted = (
+                (term, sum([i.count(term) for i in self._indexes])) for term in searched_terms(self._query)
+            )
+            some = [term for term, count in counted if 0 < count <= _MOST_HOLDERS]
+            self._holding_asked = [self._holders(term) for term in some]
         return self._holding_asked
+
+    def _holders(self, term: str) -> Rows:
+        """The rows of all indexes that hold a term."""
+        held = [index.holders(term) for index in self._indexes]
+        if len(held) == 1:
+            return held[0]
+        return np.concatenate([rows + first for rows, first in zip(held, self._keys, strict=False)])
 
 
 def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory.language.terms import terms
 from supervisor_memory.signals.index import Entry, Floats, Index, Rows
-from supervisor_memory.signals.walk import MOST_HOLDERS, Reached, Start, joined, walk
+from supervisor_memory.signals.walk import MOST_HOLDERS, Joints, Reached, Start, joined, walk
 from supervisor_memory.understand.entities import named_terms
 
 
@@ -65,7 +65,7 @@ def test_what_the_question_names_joins_nothing() -> None:
 
 def test_a_name_joins_closer_than_a_word() -> None:
     texts = ["ask Marla about lunch", "Marla is away", "lunch is late", *(f"other {n}" for n in range(20))]
-    told = joined([index_of(texts)], start(texts[0]), without=())
+    told = joined(Joints([index_of(texts)], ()), start(texts[0]))
     assert told[1] > told[2]
 
 
@@ -86,7 +86,7 @@ def test_what_was_said_in_a_conversation_is_no_part_of_a_walk() -> None:
 def test_what_was_dropped_is_joined_to_nothing() -> None:
     index = index_of(CHAIN)
     index.drop(1)
-    assert 1 not in joined([index], start(CHAIN[0]), without=())
+    assert 1 not in joined(Joints([index], ()), start(CHAIN[0]))
 
 
 @given(
@@ -117,7 +117,7 @@ def test_an_index_that_grew_joins_as_one_made_at_once(texts: Sequence[str], cut:
     whole = Index()
     whole.load((row, Entry(tuple(dict.fromkeys(terms(text))), 0.0)) for row, text in enumerate(texts))
     for text in texts:
-        one, same = (joined([index], start(text), without=()) for index in (grown, whole))
+        one, same = (joined(Joints([index], ()), start(text)) for index in (grown, whole))
         assert one == pytest.approx(same)
 
 
@@ -141,6 +141,6 @@ def test_the_names_of_a_text_are_looked_for_only_where_another_row_may_be_close_
         raise AssertionError("nobody shares enough")
 
     alone = Start(terms(CHAIN[3]), named)
-    assert joined([index_of(CHAIN)], alone, without=(), own=lambda _: [3]) == {}
+    assert joined(Joints([index_of(CHAIN)], ()), alone, own=lambda _: [3]) == {}
     of_many = Start(terms(CHAIN[0]), named)
-    assert joined([index_of([*CHAIN, *CHAIN, *CHAIN])], of_many, without=(), least=5.0) == {}
+    assert joined(Joints([index_of([*CHAIN, *CHAIN, *CHAIN])], ()), of_many, least=5.0) == {}

@@ -171,7 +171,14 @@ class State:
         namespaces = [each.searched() for each in self._searched(query.where)]
         readable = partial(self._readable, query)
         return related(
-            namespaces, seeds, query, limit=limit, least=least, readable=readable, vectors=self._vectors_of
+            namespaces,
+            seeds,
+            query,
+            limit=limit,
+            least=least,
+            readable=readable,
+            keys=self._keys_of,
+            vectors=self._vectors_of,
         )
 
     def naming(
@@ -319,6 +326,9 @@ class State:
         """The records with these keys that the searcher may see."""
         records = {key: self.records[self._names[key]] for key in keys}
         return {key: r for key, r in records.items() if r.is_visible(query.now) and query.where.matches(r)}
+
+    def _keys_of(self, ids: Collection[str]) -> Mapping[str, int]:
+        return {each: self._numbers[each] for each in ids if each in self._numbers}
 
     def _vectors_of(
         self, namespace: NamespaceIndex, space: Space

@@ -6,7 +6,7 @@ import logging
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -285,6 +285,14 @@ class Readable:
             read = self._read([key for key in missing if key not in same])
             found |= {key: record for key, record in (same | read).items() if record.is_visible(now)}
         return found
+
+    def keys_of(self, ids: Collection[str]) -> Mapping[str, int]:
+        """The keys of the stored ones of some records, by id."""
+        marks = ", ".join("?" * len(ids))
+        rows: Iterable[Any] = self._connection.execute(
+            f"SELECT id, key FROM records WHERE id IN ({marks})", tuple(ids)
+        )
+        return dict(rows)
 
     def _unchanged(self, keys: Sequence[int]) -> dict[int, Record]:
         """The known records whose namespace has changed since, though they have not."""

@@ -299,9 +299,15 @@ class SqliteBackend(Verbs):
             readable = Readable(connection, known.records, query, spaces)
 
             def look(loaded: Loaded) -> Hits:
-                indexes, vectors = loaded.indexes, loaded.vectors
                 return related(
-                    indexes, seeds, query, limit=limit, least=least, readable=readable, vectors=vectors
+                    loaded.indexes,
+                    seeds,
+                    query,
+                    limit=limit,
+                    least=least,
+                    readable=readable,
+                    keys=readable.keys_of,
+                    vectors=loaded.vectors,
                 )
 
             return known.namespaces.look(connection, spaces, look) if spaces else Hits()
