@@ -6,7 +6,7 @@ other records, and lexical indexes have to be built again.
 
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
@@ -28,6 +28,7 @@ STOP_WORDS = frozenset(_STOP_WORDS.split())
 """English words that do not tell texts apart. "not", "no" and "never" do, so they are no stop-words."""
 
 _WORDS = re.compile(rf"(?P<cjk>(?:[{CJK}](?<=\w))+)|[^\W{CJK}]+")
+_ASCII_WORDS = re.compile(r"\w+", re.ASCII)
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _OTHER_WORD = re.compile(rf"[^\W\d_{CJK}]+")
 # 目的 (purpose), 的确, 了解, 为了 are words; elsewhere these only hold a sentence together.
@@ -48,8 +49,12 @@ def terms(text: str) -> tuple[str, ...]:
 
 def _terms(text: str) -> tuple[str, ...]:
     found: list[str] = []
-    for word in _WORDS.finditer(_folded(text)):
-        found.extend(_bigrams(word[0]) if word["cjk"] else _of_word(word[0]))
+    if text.isascii():  # it has one form and no CJK
+        for word in _ASCII_WORDS.findall(text.lower()):
+            found += _of_word(word)
+        return tuple(found)
+    for match in _WORDS.finditer(_folded(text)):
+        found += _bigrams(match[0]) if match["cjk"] else _of_word(match[0])
     return tuple(found)
 
 
@@ -84,16 +89,11 @@ def _bigrams(run: str) -> Iterator[str]:
             yield from (first + second for first, second in pairwise(part))
 
 
-def _of_word(word: str) -> Iterator[str]:
+def _of_word(word: str) -> Sequence[str]:
     if "_" not in word:
-        if word not in STOP_WORDS:
-            yield stem(word)
-        return
+        return () if word in STOP_WORDS else (stem(word),)
     parts = [part for part in word.split("_") if part]
-    if parts:
-        yield word
-    for part in parts:
-        yield from _of_word(part)
+    return [*([word] if parts else ()), *(stem(part) for part in parts if part not in STOP_WORDS)]
 
 
 _ENDINGS = (

@@ -62,8 +62,7 @@ class Postings:
 
     def __init__(self) -> None:
         self._number_of: dict[str, int] = {}
-        self._starts = np.zeros(1, dtype=np.int64)
-        self._rows: _Numbers = np.zeros(0, dtype=np.int32)
+        self._lay(np.zeros(1, dtype=np.int64), np.zeros(0, dtype=np.int32))
         self._later: dict[str, array[int]] = {}
         self._added = 0
 
@@ -81,14 +80,20 @@ class Postings:
     ) -> "Postings":
         """Postings from what `numbers` and `all` said of others, the counts summed up to starts."""
         postings = cls()
-        postings._number_of, postings._starts, postings._rows = dict(numbers), starts, rows
+        postings._number_of = dict(numbers)
+        postings._lay(starts, rows)
         return postings
+
+    def _lay(self, starts: npt.NDArray[np.int64], rows: _Numbers) -> None:
+        """Take a block: the rows of the term `n` are those from `starts[n]` to `starts[n + 1]`."""
+        self._starts, self._rows = starts, rows
+        self._at, self._held = starts.data, rows.data  # a few are read so more quickly
 
     def _sort(self, numbers: npt.NDArray[np.int64], rows: _Numbers) -> None:
         """Make the block from pairs: row `rows[i]` holds the term `numbers[i]`."""
         counts = np.bincount(numbers, minlength=len(self._number_of))
-        self._starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
-        self._rows = rows[np.argsort(numbers, kind="stable")]
+        starts = np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(counts)])
+        self._lay(starts, rows[np.argsort(numbers, kind="stable")])
 
     @property
     def nbytes(self) -> int:
@@ -111,15 +116,27 @@ class Postings:
         number, later = self._number_of.get(term), self._later.get(term)
         if number is None:
             return np.array(later or (), dtype=np.intp)
-        start, end = self._starts[number : number + 2].tolist()
-        block = self._rows[start:end].astype(np.intp)
+        block = self._rows[self._at[number] : self._at[number + 1]].astype(np.intp)
         return np.concatenate([block, np.array(later, dtype=np.intp)]) if later else block
 
     def count(self, term: str) -> int:
         """How many rows hold a term."""
         number, later = self._number_of.get(term), self._later.get(term)
-        start, end = (0, 0) if number is None else self._starts[number : number + 2].tolist()
-        return int(end - start) + (len(later) if later else 0)
+        block = 0 if number is None else self._at[number + 1] - self._at[number]
+        return block + (len(later) if later else 0)
+
+    def few(self, term: str, most: int) -> list[int] | None:
+        """The rows that hold a term; None: they are more than `most`."""
+        number, later = self._number_of.get(term), self._later.get(term)
+        found: list[int] = []
+        if number is not None:
+            start, end = self._at[number], self._at[number + 1]
+            if end - start > most:
+                return None
+            found = self._held[start:end].tolist()
+        if later:
+            found += later
+        return found if len(found) <= most else None
 
     @property
     def numbers(self) -> Mapping[str, int]:
@@ -485,6 +502,14 @@ class Index:
     def count(self, term: str) -> int:
         """How many rows hold a term, those of removed records included."""
         return self._postings.count(term)
+
+    def few(self, term: str, most: int) -> Sequence[int] | None:
+        """The rows that hold a term, those of removed records included; None: they are more than `most`."""
+        return self._postings.few(term, most)
+
+    def living(self, rows: Sequence[int]) -> Sequence[int]:
+        """Those of some rows that are not of removed records."""
+        return rows if self.size == len(self._row_of) else [row for row in rows if self.alive[row]]
 
     def is_said(self, row: int) -> bool:
         """Whether it was said in a conversation; else it is a fact by itself."""

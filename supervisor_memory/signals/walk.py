@@ -98,12 +98,14 @@ class Joints:
         return found
 
     def _look(self, term: str) -> tuple[Sequence[int], float]:
-        if not 0 < sum([index.count(term) for index in self.indexes]) <= MOST_HOLDERS:
-            return _NOBODY
-        rows, first = list[int](), 0
+        rows: list[int] = []
+        first, most = 0, MOST_HOLDERS
         for index in self.indexes:
-            held = index.holders(term).tolist()
-            rows += [row + first for row in held] if first else held
+            held = index.few(term, most)
+            if held is None:
+                return _NOBODY
+            most -= len(held)
+            rows += [row + first for row in index.living(held)] if first else index.living(held)
             first += index.size
         return (rows, math.log1p(self._records / len(rows))) if rows else _NOBODY
 

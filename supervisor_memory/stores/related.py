@@ -150,7 +150,8 @@ class _Walk:
         self._readable, self._vectors = readable, vectors
         self._indexes: Sequence[Index] = [each.index for each in namespaces]
         self._keys = [*accumulate((index.size for index in self._indexes), initial=0)]
-        self._asked = frozenset(query.terms)
+        self._asked, self._searched = frozenset(query.terms), searched_terms(query)
+        self._words = max(1, len(self._searched))
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
@@ -256,34 +257,30 @@ class _Walk:
         held = np.zeros(len(rows), dtype=np.float32)
         for some in self._with_asked():
             held += _are_in(rows, some)
-        return held / np.float32(max(1, len(searched_terms(self._query))))
+        return held / np.float32(self._words)
 
     def _is_any(self, least: float) -> bool:
         """Whether a row that may be told can be like the question at least so much.
 
         By meaning any can be. One that has so many of the words has one of the rarest of them.
         """
-        if self._vector is not None:
+        if self._vector is not None or least <= 0:
             return True
-        asked = sorted(self._with_asked(), key=len)
-        have = ceil(least * max(1, len(searched_terms(self._query))))
-        if have <= 0:
+        asked = self._with_asked()
+        rarest = asked[: max(0, len(asked) - ceil(least * self._words) + 1)]
+        if sum(map(len, rarest)) > _FEW:
             return True
-        rarest = asked[: len(asked) - have + 1] if have <= len(asked) else ()
-        rows = np.concatenate([_NO_ROWS, *rarest])
-        if len(rows) > _FEW:
-            return True
-        is_like = self._by_words(rows) >= np.float32(least)
-        return not self._left_out.issuperset(rows[is_like].tolist())
+        others = [
+            row for row in {row for rows in rarest for row in rows.tolist()} if row not in self._left_out
+        ]
+        return bool(others) and max(self._by_words(np.array(others, dtype=np.intp)).tolist()) >= least
 
     def _with_asked(self) -> Sequence[Rows]:
-        """For each word of the question the rows that hold it, unless they are very many."""
+        """For each word of the question the rows that hold it, unless they are very many; rarest first."""
         if self._holding_asked is None:
-            counted = (
-                (term, sum([i.count(term) for i in self._indexes])) for term in searched_terms(self._query)
-            )
-            some = [term for term, count in counted if 0 < count <= _MOST_HOLDERS]
-            self._holding_asked = [self._holders(term) for term in some]
+            counts = ((term, sum([each.count(term) for each in self._indexes])) for term in self._searched)
+            some = [term for term, count in counts if 0 < count <= _MOST_HOLDERS]
+            self._holding_asked = sorted(map(self._holders, some), key=len)
         return self._holding_asked
 
     def _holders(self, term: str) -> Rows:
