@@ -144,3 +144,19 @@ def test_the_names_of_a_text_are_looked_for_only_where_another_row_may_be_close_
     assert joined(Joints([index_of(CHAIN)], ()), alone, own=lambda _: [3]) == {}
     of_many = Start(terms(CHAIN[0]), named)
     assert joined(Joints([index_of([*CHAIN, *CHAIN, *CHAIN])], ()), of_many, least=5.0) == {}
+
+
+def test_no_step_is_taken_where_no_row_can_be_like_the_question_enough() -> None:
+    asked = list[float]()
+
+    def read(_: Sequence[int]) -> Mapping[int, Start]:
+        raise AssertionError("nothing can come of a second step")
+
+    def is_any(likeness: float) -> bool:
+        asked.append(likeness)
+        return likeness < 0.6
+
+    index, least = index_of(CHAIN), 0.7
+    found = walk([index], [start(CHAIN[0])], without=(), fit=alike, read=read, is_any=is_any, least=least)
+    assert {each.row for each in found} == {0, 1}
+    assert asked[0] == pytest.approx((least / 0.8 - 0.6) / 0.4, abs=1e-4)  # .8 is left behind one step
