@@ -1,14 +1,17 @@
 """Fit the second look at a pair of texts (`supervisor_memory/compare/pairing.py`), and tell how well it does.
 
 Run: python benchmarks/pairing.py [--check FILE …]   leaves each author and domain out once
-     python benchmarks/pairing.py --write            fits to all and writes changes.json and pairing.json
+     python benchmarks/pairing.py --write NAME …     fits to all and writes these weights: changes, same,
+                                                     instead, of_it
 
 What is fitted: the words of a change, on the lines of benchmarks/sentences (corrections and endings against
 what else is to be kept); then two logistic regressions over the facts of a pair, on benchmarks/kept and
 benchmarks/merging. Of a story each step is paired with each later one: what
 is stale gives way to a later value; two steps that are both current stay two. A "different" pair of
-benchmarks/kept tells no new value either. --check decides on sets of the same
-forms that nothing is fitted to.
+benchmarks/kept tells no new value either. A third regression, `of_it`, is fitted to the pairs of all sets
+whose later text tells a change, and to benchmarks/changes: told changes, each with a text that it replaces
+and with some about the same thing that it leaves as they are. --check decides on sets of the same forms that
+nothing is fitted to.
 
 Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
 new values how many replace, by language.
@@ -20,7 +23,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -40,9 +43,14 @@ FOLDER = Path(__file__).parent
 READERS = {"en": MINILM, "zh": E5}
 RIVALS = 10
 RIDGE = 2.0
-IN_PAIRS, IN_STORIES, IN_STREAMS = 4.0, 3.0, 1.0
-"""How much a pair of each form counts: streams have some four thousand, stories and pairs some hundreds."""
+IN_PAIRS, IN_STORIES, IN_STREAMS, OF_A_CHANGE = 4.0, 3.0, 1.0, 0.33
+"""How much a pair of each form counts: streams have some four thousand, stories and pairs some hundreds; and
+any pair for `of_it`."""
+OF_NEIGHBOURS = frozenset({"alone", "lead", "behind"})
+"""What tells of the other known texts, of which pairs have none."""
 CHANGE_RIDGE, SEEN, STEPS, PACE = 0.25, 4, 300, 0.1
+CHANGES = "changes"
+"""The source whose pairs only `of_it` is fitted to."""
 SMALLEST = 0.05
 """Weights nearer to zero are left out."""
 Floats = npt.NDArray[np.float64]
@@ -86,13 +94,17 @@ def rows_of(path: Path, readers: Mapping[str, Embedder], vector: Vectors) -> lis
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
     if "stream" in lines[0]:
         return [*_of_streams(read_lines(path), path.stem, readers, vector)]
-    told = _of_pairs(lines) if "a" in lines[0] else _of_stories(lines)
+    if "old" in lines[0]:
+        told = _of_changes(path.stem[-2:], lines)
+    else:
+        told = _of_pairs(lines) if "a" in lines[0] else _of_stories(lines)
     found = []
     for line, lang, old, new, label in told:
         cosine = float(vector(lang, old) @ vector(lang, new))
         [look] = looks(new, [Compared(old, cosine)], readers[lang].calibration)
-        weight = IN_PAIRS if "a" in lines[0] else IN_STORIES
-        found.append(Row(path.stem.rpartition("_")[2], lang, label, weight, line, new, look))
+        weight = IN_STORIES if "story" in lines[0] else IN_PAIRS
+        source = CHANGES if "old" in lines[0] else path.stem.rpartition("_")[2]
+        found.append(Row(source, lang, label, weight, line, new, look))
     return found
 
 
@@ -102,6 +114,17 @@ Told: TypeAlias = Iterator[tuple[str, str, str, str, Label]]
 def _of_pairs(lines: Sequence[Mapping[str, Any]]) -> Told:
     for line in lines:
         yield line["id"], line["lang"], line["a"], line["b"], "same" if line["same"] else "apart"
+
+
+def _of_changes(lang: str, lines: Sequence[Mapping[str, Any]]) -> Told:
+    for n, line in enumerate(lines):
+        yield (
+            f"{lang}-{n}",
+            lang,
+            line["old"],
+            line["new"],
+            "instead" if line["want"] == "replaces" else "apart",
+        )
 
 
 def _of_stories(lines: Sequence[Mapping[str, Any]]) -> Told:
@@ -224,15 +247,33 @@ def learn_changes() -> dict[str, int]:
 def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str, float]]:
     """Fit the second look to `rows`, and give the others their verdicts by it."""
     used = [row for row in rows if is_weighed(row.look)]
-    wanted: tuple[Label, ...] = ("same", "instead")
-    weights: dict[str, dict[str, float]] = {
-        name: {fact: round(w, 2) for fact, w in fitted(used, name).items() if abs(w) >= 0.005}
-        for name in wanted
+    others_than_changes = [row for row in used if row.source != CHANGES]
+    changes_told = [_alone(row) for row in used if _is_of_a_change(row)]
+    fits = {
+        "same": fitted(others_than_changes, "same"),
+        "instead": fitted(others_than_changes, "instead"),
+        "of_it": fitted(changes_told, "instead"),
+    }
+    weights = {
+        name: {fact: round(w, 2) for fact, w in some.items() if abs(w) >= 0.005}
+        for name, some in fits.items()
     }
     _hold(pairing, weights)
     for row in others:
         row.verdict = verdict._again(row.look)
     return weights
+
+
+def _is_of_a_change(row: Row) -> bool:
+    """Whether a change is told that is one of the earlier text, or that somebody wrote beside it as another.
+    The other lines of a stream are mostly far from it."""
+    is_written = row.label == "apart" and row.weight > IN_STREAMS
+    return verdict._tells_a_change(row.look.pair.new) and (is_written or row.label == "instead")
+
+
+def _alone(row: Row) -> Row:
+    found = {name: value for name, value in row.facts.items() if name not in OF_NEIGHBOURS}
+    return replace(row, weight=OF_A_CHANGE, facts=found)
 
 
 def _hold(module: Any, weights: Any) -> None:
@@ -280,14 +321,15 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--check", type=Path, nargs="*", default=[])
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", nargs="+", choices=("changes", "same", "instead", "of_it"), default=())
     options = parser.parse_args()
     readers, vector = reading()
-    paths = [*sorted((FOLDER / "merging").glob("*.jsonl")), *sorted((FOLDER / "kept").glob("*.jsonl"))]
+    folders = (FOLDER / name for name in ("merging", "kept", CHANGES))
+    paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
     rows = [row for path in paths for row in rows_of(path, readers, vector)]
     print(f"{len(rows)} pairs, {sum(is_weighed(row.look) for row in rows)} of them weighed")
     others = {path: rows_of(path, readers, vector) for path in options.check}
-    change = learn_changes()
+    change = learn_changes() if "changes" in options.write or not options.write else {}
     for row in (*rows, *(row for some in others.values() for row in some)):
         if is_weighed(row.look):
             row.facts = _facts(row.look)
@@ -301,11 +343,18 @@ def main() -> None:
     weights = learn(rows, [row for some in others.values() for row in some])
     for path, some in others.items():
         show(path.stem, some)
+    here = Path(pairing.__file__)
+    if "changes" in options.write:
+        _write(here.with_name("changes.json"), change)
     if options.write:
-        here = Path(pairing.__file__)
-        for name, found in (("changes.json", change), ("pairing.json", weights)):
-            text = json.dumps(found, ensure_ascii=False, indent=0)
-            here.with_name(name).write_text(f"{text}\n", encoding="utf-8")
+        path = here.with_name("pairing.json")
+        new = {name: each for name, each in weights.items() if name in options.write}
+        _write(path, json.loads(path.read_text("utf-8")) | new)
+
+
+def _write(path: Path, weights: Mapping[str, Any]) -> None:
+    text = json.dumps(weights, ensure_ascii=False, indent=0)
+    path.write_text(f"{text}\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -1,9 +1,11 @@
 """Weigh two texts once more: do they say the same, is the later one a new value of the earlier, or neither?
 
-Two logistic regressions over what `facts` reads off a pair: `same`, that one wording is enough for both, and
-`instead`, that the later one replaces the earlier. Both are fitted by `benchmarks/pairing.py` to pairs that
-people wrote (benchmarks/kept, benchmarks/merging), half of them made to look like the other half. They are
-asked where vectors are known; the weights are in pairing.json.
+Three logistic regressions over what `facts` reads off a pair: `same`, that one wording is enough for both,
+`instead`, that the later one replaces the earlier, and `of_it`, that the change which the later one tells is
+one of what the earlier one tells, not of something else about the same thing. They are fitted by
+`benchmarks/pairing.py` to pairs that people wrote (benchmarks/kept, benchmarks/merging, benchmarks/changes),
+half of them made to look like the other half. They are asked where vectors are known; the weights are in
+pairing.json.
 """
 
 import json
@@ -53,10 +55,12 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The chances, in [0, 1], that two texts say the same, and that the later one replaces the earlier."""
+    """The chances, in [0, 1], that two texts say the same, that the later one replaces the earlier, and that
+    a change which it tells is one of what the earlier one tells."""
 
     same: float
     instead: float
+    of_it: float
 
 
 def paired(pair: Pair, *, near: float, lead: float | None, before: Before) -> Paired:
@@ -68,8 +72,7 @@ def paired(pair: Pair, *, near: float, lead: float | None, before: Before) -> Pa
         before: What the first look found.
     """
     found = facts(pair, near=near, lead=lead, before=before)
-    same, instead = (_chance(found, _weights()[name]) for name in ("same", "instead"))
-    return Paired(same, instead)
+    return Paired(**{name: _chance(found, weights) for name, weights in _weights().items()})
 
 
 @of_each_pair

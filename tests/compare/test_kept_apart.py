@@ -76,6 +76,21 @@ ONLY_SUPPOSED = [
     ("我们的房租是每月3200元。", "如果房租涨到4000，我们就得搬家。"),
     ("宽带每月40元。", "价格要是涨到50元，我就退订。"),
 ]
+# A change, what it changes, and what else is told of the same thing.
+TOLD_OF_SOMETHING_ELSE = [
+    (
+        "The nightly load was moved to host kestrel.",
+        "The nightly load runs on host magpie.",
+        "The nightly load was set up by Pieter.",
+    ),
+    (
+        "The gym raised its monthly fee to 45 euros.",
+        "The gym costs 40 euros a month.",
+        "The gym is on Harbour Street.",
+    ),
+    ("Our cat switched to dry food.", "Our cat eats tinned fish.", "Our cat is fourteen."),
+    ("仓库服务器改名叫 atlas-2 了。", "仓库服务器叫 atlas。", "仓库服务器有64G内存。"),
+]
 A_NEW_VALUE = [
     ("The dentist comes on Mondays.", "The dentist now comes on Thursdays."),
     ("The rent of the barn is 300 EUR.", "The rent of the barn rose to 400 EUR."),
@@ -174,3 +189,11 @@ def test_a_change_of_another_thing_or_one_that_is_only_supposed_replaces_nothing
 @pytest.mark.parametrize("texts", A_NEW_VALUE)
 def test_a_told_change_of_the_same_thing_replaces_it(texts: tuple[str, str]) -> None:
     assert known_after(texts, reader_of(texts[0])) == [texts[1]]
+
+
+@pytest.mark.parametrize(("change", "old", "other"), TOLD_OF_SOMETHING_ELSE)
+def test_a_told_change_replaces_what_it_changes_and_nothing_else_that_is_told_of_the_thing(
+    change: str, old: str, other: str
+) -> None:
+    for known in ([old, other], [other, old]):
+        assert sorted(known_after([*known, change], reader_of(change))) == sorted([other, change])
