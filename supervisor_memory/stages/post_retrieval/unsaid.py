@@ -176,13 +176,8 @@ def may_be_told(message: Record, excerpt: str | None = None, *, requests: bool =
 
 @lru_cache(maxsize=4_096)
 def _gives_no_orders(text: str, message: str, by_user: bool) -> bool:  # noqa: FBT001
-    if strip_notes(text) != text:
-        return False
-    told = [*sentences(text)]
-    if not gives_orders(told, by_others=True):  # then there are none in the user's own words either
-        return True
     is_own = by_user and without_pasted(message) == message
-    return is_own and not gives_orders(told, by_others=False)
+    return strip_notes(text) == text and not gives_orders([*sentences(text)], by_others=not is_own)
 
 
 @lru_cache(maxsize=4_096)
