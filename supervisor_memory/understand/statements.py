@@ -102,7 +102,7 @@ def without_pasted(text: str) -> str:
 
 def _without_pasted(text: str) -> str:
     text = _PASTED["block"].sub(lambda block: _PASTED["blanked"].sub(" ", block[0]), text)
-    for opened in _PASTED["opens"].finditer(text):
+    for opened in _PASTED["opens"].finditer(text) if _PASTED["goes_on"].search(text) else ():
         begun = max(text.rfind(mark, 0, opened.start()) for mark in _ENDS) + 1
         if not _PASTED["announces"].search(text, begun, opened.end()):
             text = text[: opened.end()] + _PASTED["blanked"].sub(" ", text[opened.end() :])

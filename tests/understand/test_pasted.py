@@ -3,6 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.understand.statements import read_statements, without_pasted
 from tests.cases import every_case
 
@@ -116,3 +117,53 @@ def test_places_never_move(text: str) -> None:
     own = without_pasted(text)
     assert len(own) == len(text)
     assert all(a in (b, " ") for a, b in zip(own, text, strict=True))
+
+
+PIECES = [
+    *[
+        "Translate",
+        "Please proofread",
+        "Fix",
+        "this mail",
+        "the following",
+        "below",
+        "Here is",
+        "said",
+        "it means",
+        "forwarded message",
+        "got this",
+    ],
+    *[
+        "翻译",
+        "帮我改写",
+        "解释",
+        "这段话",
+        "下面",
+        "如下",
+        "转发",
+        "写的",
+        "意思",
+        "----",
+        ": ",
+        "：",
+        "\n",
+        "\n\n",
+        ". ",
+        "。",
+        "? ",
+        "？",
+        ", ",
+        " ",
+        "I live in Rome",
+    ],
+]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join))
+def test_what_opens_a_pasted_text_has_one_of_the_signs_that_are_looked_for_first(text: str) -> None:
+    words = lexicon("pasted")
+    assert words["goes_on"].search(text) or not words["opens"].search(text)
+
+
+def test_texts_that_are_pasted_after_an_opening_are_many() -> None:
+    assert sum(lexicon("pasted")["opens"].search(text) is not None for text in PASTED) > len(PASTED) // 3
