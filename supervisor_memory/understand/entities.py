@@ -42,6 +42,7 @@ _CAPITAL = rf"[{_CAPITALS}][^\W_{CJK}]*(?:[&'’.-][^\W_{CJK}]+){{0,4}}"
 _NAME = re.compile(
     rf"(?<![\w{CJK}]){_CAPITAL}(?:[ \t]+(?:(?:{_IN_A_NAME})[ \t]+)?(?:{_CAPITAL}|\d{{1,4}})){{0,7}}(?!\w)"
 )
+_SURE = frozenset[EntityKind | None]({"table", "file", "identifier", "title"})
 _LETTERS = re.compile(r"[^\W\d_]")
 _BEGINS = re.compile(r"(?:\A|[.!?。！？:：;；\n])[\s\"'“‘(（]*\Z")
 _FILE = re.compile(r"[\\/]|\.[a-z]{2,8}\Z")
@@ -109,14 +110,16 @@ def named_terms(text: str) -> frozenset[str]:
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
 
 
-def named_terms_apart(text: str) -> Sequence[frozenset[str]]:
-    """The terms of each name in a text."""
-    names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
-    return [frozenset(found) for name in names if (found := _whole(terms(name)))]
+def surely_named(text: str) -> Sequence[frozenset[str]]:
+    """The terms of each name in a text whose form leaves no doubt: an identifier, what is quoted, several
+    capitalised words. One capitalised word may be anything, from an abbreviation to whoever asks."""
+    sure = [name for name, kind in _names(text) if kind in _SURE or " " in name]
+    return [frozenset(found) for name in dict.fromkeys(sure) if (found := _whole(terms(name)))]
 
 
 def _named_terms(text: str) -> frozenset[str]:
-    return frozenset().union(*named_terms_apart(text))
+    names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
+    return frozenset(term for name in names for term in _whole(terms(name)))
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:

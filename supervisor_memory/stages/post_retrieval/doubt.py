@@ -10,8 +10,9 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
-from supervisor_memory.understand.entities import named_terms, named_terms_apart
+from supervisor_memory.understand.entities import named_terms, surely_named
 from supervisor_memory.understand.questions import asks_for_several
+from supervisor_memory.understand.statements import without_address
 
 KNOWN = 0.95
 """The evidence in the best records together from which they may answer; docs/relations.md has the curve."""
@@ -52,7 +53,7 @@ def _names_what_none_holds(question: str, hits: Sequence[Hit]) -> bool:
 
     Such words are rare, so a record that held one would be among the candidates.
     """
-    named = named_terms_apart(question)
+    named = surely_named(without_address(question))
     missing = frozenset().union(*named)
     for hit in hits if named else ():
         missing = missing.difference(terms(hit.record.searched_text))

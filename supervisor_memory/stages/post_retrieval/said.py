@@ -285,12 +285,12 @@ def _asks(text: str) -> str:
 
 
 def _asks_again(message: Record, questions: frozenset[str]) -> bool:
-    return bool(questions) and _wording(message.content) in questions
+    return bool(questions) and _asks(message.content) in questions
 
 
 def _states(text: str) -> bool:
     """Whether some sentence of a text tells something, beside what is asked or wanted done."""
-    return any(each.does == "states" for each in read_statements(text).all)
+    return any(each.does != "asks" and each.reason != "task" for each in read_statements(text).all)
 
 
 def _questions(text: str) -> str:
