@@ -32,7 +32,7 @@ for name in (
 read_statements("By default, use tables. GMV means sales. Which of them is late? The report is ready.")
 used: list[object] = []
 for text in ("I like tea.", "We meet on Monday.", "以后默认用表格。"):
-    told, *_ = (*taken_back(text, source=Source("user")), describe(text, kind=None, source=Source("user")))
+    told = taken_back(text, source=Source("user")) or describe(text, kind=None, source=Source("user"))
     reading = read(told.content)
     used += reading.states, reading.dropped, reading.announces
 for rival in ("I like green tea.", "We meet on Tuesday."):

@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
-from supervisor_memory.language.terms import HAN, terms
+from supervisor_memory.language.terms import HAN
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
 from supervisor_memory.understand.learned import Learned, is_ordinary, weigh, weights
@@ -507,27 +507,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
             yield before
             yield Statement(sentence[len(clauses) :].strip(), "asks", "question", start=len(clauses))
             return
-    if whole.retracts is not None and (new := _put_in_its_place(sentence, whole.retracts)):
-        yield replace(whole, text=sentence[: new.start].rstrip())
-        yield new
-        return
     yield whole
-
-
-def _put_in_its_place(sentence: str, retracts: str) -> Statement | None:
-    """What is stated behind a semicolon, where it is denied before it that something else still holds.
-
-    None where something is to be forgotten: what stands behind tells of it.
-    """
-    before, mark, rest = masked(sentence).replace("；", ";").partition(";")
-    if not mark or not _RETRACT["denies"].search(normal(before)):
-        return None
-    start = len(sentence) - len(rest.lstrip())
-    new = _twice(judge(sentence[start:]))
-    says_it_again = {*terms(retracts)} <= {*terms(rest)} and _RETRACT["is_statement"].match(retracts)
-    if new.kind is None or new.retracts is not None or says_it_again:
-        return None
-    return replace(new, start=start)
 
 
 def _twice(found: Statement) -> Statement:

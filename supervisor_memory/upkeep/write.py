@@ -101,8 +101,7 @@ class Writer:
     ) -> WriteResult:
         """Remember one statement, merged with what is known.
 
-        A sentence that takes something back ("Forget that …") sets the record aside that says it. What
-        is put in its place ("… no longer holds; I live in Bruges.") is remembered, and the result is of that.
+        A sentence that takes something back ("Forget that …") sets the record aside that says it.
 
         Args:
             kind: None: told from the text by rules; what no rule knows is a domain fact.
@@ -125,16 +124,15 @@ class Writer:
         source = Source(source_class, agent_id, session_id, run_id)
         extra = as_metadata({**(metadata or {}), "rests_on": rests_on} if rests_on else metadata)
         clean = self.services.redactor.text(check_content(content))
-        told = extract.taken_back(clean, kind, source=source)
-        told = told or (extract.describe(clean, kind=kind, source=source),)
+        told = extract.taken_back(clean, source=source)
+        told = told or extract.describe(clean, kind=kind, source=source)
         said = Remembering(
             scope,
-            candidates=tuple(with_metadata(each, extra) for each in told),
+            candidates=(with_metadata(told, extra),),
             family=check_family(family) if family is not None else None,
             created_at=as_epoch(created_at),
         )
-        *_, last = (_LEFT_OUT, *self.insert(said))
-        return last
+        return next(iter(self.insert(said)), _LEFT_OUT)
 
     @spanned("upsert_memory", of_write)
     def add(

@@ -41,7 +41,6 @@ from supervisor_memory.understand.statements import (
     normal,
     perhaps_stated,
     read_statements,
-    sentences,
     without_address,
 )
 from supervisor_memory.understand.subject import About, about_preference, properties_of
@@ -257,23 +256,10 @@ def content_of(statement: Statement) -> str:
     return _trimmed(statement.text) or statement.text
 
 
-def taken_back(
-    content: str,
-    kind: Kind | None = None,
-    *,
-    source: Source = Source(),  # noqa: B008 - frozen
-) -> tuple[Candidate, ...]:
-    """The deleting candidate of a text of one sentence, a retraction, and what it puts in its place; else ().
-
-    Args:
-        kind: Of what is put in its place; None: told from its text.
-    """
+def taken_back(content: str, *, source: Source = Source()) -> Candidate | None:  # noqa: B008 - frozen
+    """The deleting candidate of a text with exactly one sentence, a retraction; else None."""
     told = read_statements(content).all
-    is_one = len([*islice(sentences(content), 2)]) == 1
-    if not is_one or not told[0].retracts or any(each.kind is None for each in told):
-        return ()
-    new = (describe(content_of(each), kind, source=source) for each in told[1:])
-    return _of_statement(told[0], source), *new
+    return _of_statement(told[0], source) if len(told) == 1 and told[0].retracts else None
 
 
 def describe(
