@@ -468,6 +468,12 @@ async def test_in_a_tool_it_recalls_and_remembers_once(
         ("How did sales develop?", "Sales", None),
         ("Plot how the sales of Ghent developed", "Sales of Ghent", None),
         ("The sales of Ghent are counted in April. How did sales develop?", "Sales", "counted in April"),
+        (
+            "Ask about sales. The shop in Ghent was closed in March. How did sales develop?",
+            "Sales of the shop in Ghent",
+            "was closed in March",
+        ),
+        ("根特的店三月份关门了。销售情况怎么样？", "根特的店三月份的销售", "关门了"),
         ("销售情况怎么样？", "销售", None),
         ("根特的销售都算在四月里。销售情况怎么样？", "销售", "算在四月里"),
     ],

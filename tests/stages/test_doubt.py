@@ -129,6 +129,22 @@ def test_a_thing_beside_one_that_is_known_takes_nothing() -> None:
     assert told(hits, "苍鹭在哪个部门？") == tuple(hits)  # a word that asks is no name
 
 
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Hi Claude, who looks after the handbook?",
+        "Who looks after the handbook? Thanks, Adam",
+        "Which KPI does the handbook tell of?",
+        "李先生的手册归谁管？",
+        "王经理问：手册归谁管？",
+    ],
+)
+def test_one_capitalised_word_and_a_chinese_title_may_be_whoever_asks(question: str) -> None:
+    others = [found(f"something else {n}", 0.6 - n / 10, sim=0.6) for n in range(3)]
+    hits = [found("The handbook 手册 is looked after by Bo", 0.9, sim=1.0), *others]
+    assert told(hits, question) == tuple(hits)
+
+
 def test_a_question_for_several_things_a_search_and_a_note_without_threshold_are_left_alone() -> None:
     hits = tuple(replace(hit, record=record(f"something else {n}")) for n, hit in enumerate(RESEMBLE))
     assert told(hits, "Which foods must be avoided?") == hits

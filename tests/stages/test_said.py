@@ -464,9 +464,11 @@ def test_nor_does_what_somebody_whom_the_question_names_said_and_was_deleted() -
         ("What did we agree on for churn?", "what did we agree on for churn", False),
         ("我们对流失率是怎么约定的", "我们对流失率是怎么约定的？", False),
         ("The churn of May was 4%.", "The churn of June was 3%.", True),
+        ("the pilot shops reopen on 3 June", "The pilot shops reopen on 5 June?", True),
+        ("莉娜的门禁卡号是4711。", "莉娜的门禁卡号是4712？", True),
     ],
 )
-def test_a_question_is_one_without_its_mark_too(
+def test_a_question_is_one_without_its_mark_too_and_a_statement_in_its_words_is_none(
     memory: SupervisorMemory, before: str, asked: str, is_told: bool
 ) -> None:
     say(memory, ("user", before))
