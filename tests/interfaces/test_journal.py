@@ -187,7 +187,7 @@ def test_doctor_tells_that_the_server_is_up_and_nothing_waits(server: QdrantDoub
     origins = {each["env"]: each["origin"] for each in told.json["settings"]}
     assert (origins["MEMORY_BACKEND"], origins["QDRANT_URL"]) == ("environment", "environment")
     text = run("doctor").stdout
-    for part in ("name     ", "qdrant, works", "1 active", "journal", "nothing (", server.url):
+    for part in ("name     ", "qdrant, works", "1 records", "journal", "nothing (", server.url):
         assert part in text
 
 
