@@ -285,7 +285,8 @@ def _asks(text: str) -> str:
 
 
 def _asks_again(message: Record, questions: frozenset[str]) -> bool:
-    return bool(questions) and _asks(message.content) in questions
+    same = bool(questions) and _wording(message.content) in questions
+    return same and bool(_asks(message.content))  # last, since reading a sentence takes longest
 
 
 def _states(text: str) -> bool:
