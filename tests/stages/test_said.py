@@ -410,7 +410,7 @@ def beside(said: str) -> str:
 
 
 def with_meaning(text: str) -> SupervisorMemory:
-    return opened(embedding_model=MINILM if text.isascii() else E5)
+    return opened(embedding_model=MINILM if text.isascii() else E5, search_timeout_ms=30_000)
 
 
 @pytest.mark.parametrize(("said", "asked"), [(_SAID, _BADGE), (_SAID_ZH, _BADGE_ZH)], ids=["en", "zh"])
@@ -419,6 +419,7 @@ def test_what_was_deleted_opens_no_note_for_what_answers_nothing(said: str, aske
         say(memory, ("user", said))
         [kept] = memory.get_all(user_id="ada")
         say(memory, ("user", beside(said)), scope=Scope("ada", session_id="s3"))
+        assert memory.flush()  # until both have vectors
         assert beside(said) in memory.preview(asked, Scope("ada")).text
         memory.delete(kept.id)
         told = memory.preview(asked, Scope("ada"))
@@ -440,9 +441,11 @@ def test_nor_does_an_order_or_the_same_question(said: str, asked: str) -> None:
     with with_meaning(said) as memory:
         say(memory, ("user", said))
         say(memory, ("user", beside(said)), scope=Scope("ada", session_id="s3"))
+        assert memory.flush()  # until both have vectors
         assert quoted(memory.preview(asked, Scope("ada"))) == []
         answer = _SAID if said.isascii() else _SAID_ZH
         say(memory, ("user", answer), scope=Scope("ada", session_id="s4"))
+        assert memory.flush()
         assert beside(said) in memory.preview(asked, Scope("ada")).text
 
 
