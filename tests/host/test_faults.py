@@ -185,7 +185,7 @@ async def test_an_embedder_that_fails_changes_no_answer_and_words_still_find(how
     with open_memory(backend=inner) as healthy:
         seed(healthy)
     bare = await played(lambda builder: builder)
-    brief = {"search_timeout_ms": 400, "write_timeout_ms": 400}
+    brief = {"search_timeout_ms": 800, "write_timeout_ms": 800}
     memory = open_memory(backend=inner, embedder=Embedder(fail), settings=brief)
     assert await played(memory.attach, how) == bare
     assert "recall" in degraded(memory)
