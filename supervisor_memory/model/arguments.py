@@ -391,6 +391,9 @@ def as_layers(layers: Sequence[str] | None) -> tuple[Layer, ...] | None:
     return cast("tuple[Layer, ...]", tuple(layers))
 
 
+_ANYTHING: Final = Filter()
+
+
 def as_filter(where: Mapping[str, Any] | None) -> Filter:
     """Read a caller's `where` as a filter, for any user; docs/searching.md describes the keys.
 
@@ -403,7 +406,7 @@ def as_filter(where: Mapping[str, Any] | None) -> Filter:
         InvalidContent: a key is not one of these, or its value cannot be compared; the message names it.
     """
     if where is None:
-        return Filter()
+        return _ANYTHING
     if not isinstance(where, Mapping):
         raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
     for key in where:

@@ -9,7 +9,7 @@ import json
 import math
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields
 from itertools import count
 from typing import Any, TypeAlias, TypeVar
 
@@ -265,6 +265,8 @@ class Layout:
         with_previous: The length of each row together with the row said just before, in terms.
         before, after: The rows said just before and just after; -1: none.
         episodes: The episode of each row, as a place in `episode_lengths`; behind its end for facts.
+        alone: Which rows are in no episode.
+        average, average_of_episodes: The mean of `with_previous` of living rows, and of `episode_lengths`.
         information: See `information`.
         answering: The rows before which somebody else asks a question.
         by_roles: Which rows were said in a conversation by nobody with a name: by a user or an assistant.
@@ -282,6 +284,14 @@ class Layout:
     answering: Rows
     by_roles: npt.NDArray[np.bool_]
     replies: npt.NDArray[np.bool_]
+    alone: npt.NDArray[np.bool_] = field(init=False)
+    average: float = field(init=False)
+    average_of_episodes: float = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "alone", self.episodes == len(self.episode_lengths))
+        object.__setattr__(self, "average", _mean(self.with_previous[self.alive]))
+        object.__setattr__(self, "average_of_episodes", _mean(self.episode_lengths))
 
     @classmethod
     def of(cls, index: "Index") -> "Layout":
@@ -308,24 +318,27 @@ class Layout:
         """All rows, in the order of the indexes."""
         if len(layouts) == 1:
             return layouts[0]
+        names = [each.name for each in fields(cls) if each.init]
         start, first, last = 0, 0, sum(len(each.episode_lengths) for each in layouts)
-        moved: list[Layout] = []
+        moved: list[Mapping[str, npt.NDArray[Any]]] = []
         for each in layouts:
             rows, episodes = len(each), len(each.episode_lengths)
-            moved.append(
-                replace(
-                    each,
-                    before=np.where(each.before >= 0, each.before + start, _NONE),
-                    after=np.where(each.after >= 0, each.after + start, _NONE),
-                    episodes=np.where(each.episodes < episodes, each.episodes + first, last),
-                    answering=each.answering + start,
-                )
-            )
+            columns = {name: getattr(each, name) for name in names} | {
+                "before": np.where(each.before >= 0, each.before + start, _NONE),
+                "after": np.where(each.after >= 0, each.after + start, _NONE),
+                "episodes": np.where(each.episodes < episodes, each.episodes + first, last),
+                "answering": each.answering + start,
+            }
+            moved.append(columns)
             start, first = start + rows, first + episodes
-        return cls(*(np.concatenate([getattr(each, f.name) for each in moved]) for f in fields(cls)))
+        return cls(*(np.concatenate([columns[name] for columns in moved]) for name in names))
 
     def __len__(self) -> int:
         return len(self.alive)
+
+
+def _mean(values: Floats) -> float:
+    return float(values.mean()) if len(values) else 0.0
 
 
 class Index:

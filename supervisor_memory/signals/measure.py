@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -173,12 +174,10 @@ class Measured:
                 told[name] = values
                 absent.append(_ABSENT)
         places = np.array(rows, dtype=np.intp)
-        table = np.array([values[places] for values in told.values()], dtype=np.float64).T
-        is_told = table > np.array(absent)
-        return [
-            FrozenDict({name: value for name, value, is_in in zip(told, row, which, strict=True) if is_in})
-            for row, which in zip(table.tolist(), is_told.tolist(), strict=True)
-        ]
+        table = np.array([values[places] for values in told.values()], dtype=np.float64)
+        is_told = table > np.array(absent)[:, np.newaxis]
+        each = zip(zip(*table.tolist(), strict=True), zip(*is_told.tolist(), strict=True), strict=True)
+        return [FrozenDict(compress(zip(told, row, strict=True), which)) for row, which in each]
 
 
 def measure(
@@ -198,7 +197,7 @@ def measure(
     if any(each is not None for each in cosines):
         direct["meaning"] = cosine - np.float32(asked.unrelated)
     has_streams = len(layout.episode_lengths) > 0
-    fused = base(direct, weights, alone=layout.episodes == len(layout.episode_lengths))
+    fused = base(direct, weights, alone=layout.alone)
     ranges = dates_asked_for(asked.text, asked.now)
     speakers = frozenset(name for index in indexes for name in index.names)
     named = (
@@ -218,8 +217,7 @@ def measure(
         added["speaker"] = np.concatenate(spoken).astype(np.float32)
     if ranges:
         fit = date_match(ranges, layout.said_at, asked.now)
-        is_alone = layout.episodes == len(layout.episode_lengths)
-        added["date"] = np.where(is_alone, fit * np.float32(FACT_DATED), fit)
+        added["date"] = np.where(layout.alone, fit * np.float32(FACT_DATED), fit)
     added["information"] = layout.information
     if layout.by_roles.any():
         for name, share in _BY_ROLES.items():
@@ -273,8 +271,7 @@ class _Words:
             return
         rows, numbers, times = (np.concatenate(each) for each in zip(*self._said_before(), strict=True))
         self._around = rows, numbers
-        average = _mean(layout.with_previous[layout.alive])
-        self.with_previous = bm25(rows, times, self._worth[numbers], layout.with_previous, average)
+        self.with_previous = bm25(rows, times, self._worth[numbers], layout.with_previous, layout.average)
         self.shares = (np.bincount(rows, minlength=size) / max(1, len(asked))).astype(np.float32)
 
     def naming(self, names: Collection[str]) -> Floats:
@@ -322,7 +319,7 @@ class _Words:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
         lengths, episodes = self._layout.episode_lengths, self._layout.episodes
         size = len(lengths)
-        scores, average = np.zeros(size, dtype=np.float32), _mean(lengths)
+        scores, average = np.zeros(size, dtype=np.float32), self._layout.average_of_episodes
         for rows, numbers, first, few in self._some(size):
             counts = np.bincount((numbers - first) * (size + 1) + episodes[rows], minlength=few * (size + 1))
             times = counts.reshape(few, size + 1)[:, :size]
@@ -354,7 +351,3 @@ def _placed(indexes: Sequence[Index], cosines: Sequence[Cosines | None]) -> Floa
             placed[start : start + index.size][each[0]] = each[1]
         start += index.size
     return placed
-
-
-def _mean(values: Floats) -> float:
-    return float(values.mean()) if len(values) else 0.0

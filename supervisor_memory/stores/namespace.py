@@ -181,11 +181,16 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
         (_falling(np.where(measured.found, measured.bm25, 0)), few),
     ]
     firsts = [list(islice(order, wanted)) for order, wanted in orders]
-    likely: list[int] = keys[list(dict.fromkeys(chain(*firsts)))].tolist()
-    known = {**dict.fromkeys(likely), **readable(likely)}  # all at once
-    for first, (order, wanted) in zip(firsts, orders, strict=True):
-        for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
-            found.setdefault(row, record)
+    rows = list(dict.fromkeys(chain(*firsts)))
+    likely: list[int] = keys[rows].tolist()
+    records = readable(likely)  # all at once
+    if len(records) == len(likely):
+        found = {row: records[key] for row, key in zip(rows, likely, strict=True)}
+    else:
+        known = {**dict.fromkeys(likely), **records}
+        for first, (order, wanted) in zip(firsts, orders, strict=True):
+            for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
+                found.setdefault(row, record)
     parts = measured.parts(list(found))
     return Hits(tuple([Hit(each, 0.0, of_it) for each, of_it in zip(found.values(), parts, strict=True)]))
 

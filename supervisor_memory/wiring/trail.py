@@ -127,7 +127,8 @@ class Trail:
         first: dict[Scope, str] = {}
 
         def tell(scope: Scope) -> None:
-            scope = replace(scope, agent_id=scope.agent_id or self.reader)
+            if self.reader is not None and not scope.agent_id:
+                scope = replace(scope, agent_id=self.reader)
             tokens = found.note.tokens if op == "inject" else None
             degraded = found.hits.degraded or found.note.degraded
             id_ = str(uuid4())

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import overload
+from typing import Any, overload
 
 from supervisor_memory.model.explain import Row, table
 from supervisor_memory.model.records.names import Kind
@@ -50,14 +50,11 @@ class Hit:
         path: tuple[Joint, ...] = (),
         made_of: tuple[tuple[str, str], ...] = (),
     ) -> None:
-        # As a dataclass would have it, in half the time: a search makes a hundred.
-        _set_record(self, record)
-        _set_score(self, score)
-        _set_parts(self, {} if parts is None else parts)
-        _set_found(self, found)
-        _set_excerpt(self, excerpt)
-        _set_path(self, path)
-        _set_made_of(self, made_of)
+        made: Any = self
+        _open(made, _Open)
+        made.record, made.score, made.parts = record, score, {} if parts is None else parts
+        made.found, made.excerpt, made.path, made.made_of = found, excerpt, path, made_of
+        made.__class__ = Hit
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,9 +81,11 @@ class Hit:
         return f"{self.score:.2f} {self.record.content!r} ({parts})"
 
 
-_set_record, _set_score, _set_parts, _set_found, _set_excerpt, _set_path, _set_made_of = (
-    getattr(Hit, name).__set__ for name in Hit.__slots__
-)
+# A search makes a hundred hits, and setting a field of what is frozen takes several times as long. So a hit
+# is open while it is made; the layout of both classes is the same.
+_open = object.__dict__["__class__"].__set__
+_Open = type("_Open", (), {"__slots__": Hit.__slots__})
+_Opened = type("_Opened", (), {"__slots__": ("hit", "reason")})
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,12 +99,17 @@ class Reads:
     last_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Considered:
     """A candidate of a search with its outcome, a code of `supervisor_memory.model.explain`."""
 
     hit: Hit
     reason: str = "kept"
+
+    def __init__(self, hit: Hit, reason: str = "kept") -> None:
+        made: Any = self
+        _open(made, _Opened)
+        made.hit, made.reason, made.__class__ = hit, reason, Considered
 
 
 @dataclass(frozen=True, slots=True, repr=False)

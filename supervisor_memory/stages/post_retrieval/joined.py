@@ -100,7 +100,7 @@ def _with(plan: Recalling, own: Sequence[Hit], reached: Sequence[Hit], view: Rea
     lowest = min((hit.score for hit in kept.hits if "standing" not in hit.parts), default=1.0)
     added = [_scored(hit, known.get(hit.record.id), lowest, view) for hit in reached]
     dropped = tuple(each for each in kept.dropped if each.hit.record.id not in ids)
-    return replace(kept, hits=replace(kept.hits, items=(*kept.hits, *added)), dropped=dropped)
+    return replace(kept.with_items((*kept.hits, *added)), dropped=dropped)
 
 
 def _scored(hit: Hit, known: Hit | None, most: float, view: ReadStore) -> Hit:

@@ -13,7 +13,6 @@ from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
-from typing import TYPE_CHECKING
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
@@ -32,16 +31,13 @@ from supervisor_memory.understand.dates import (
 from supervisor_memory.understand.names import identifier_match, identifiers, kin
 from supervisor_memory.understand.questions import dates_asked_for
 
-if TYPE_CHECKING:
-    from supervisor_memory.embedding.protocol import Calibration
-
 SECONDS_A_DAY = 86_400.0
 _MOST_LOST = 700.0  # of which `exp` is above 0
 _OFTEN = 5.0
 """A record read this many times gets half of the most that reads can add."""
 
 
-def decay(age_days: float, *, rate: float, floor: float = 0.0) -> float:
+def decay(age_days: float, rate: float, floor: float = 0.0) -> float:
     """Weight of a record by age: 1 when new, `exp(-rate·age)` later, never under `floor`.
 
     Args:
@@ -75,24 +71,33 @@ def reads(times: int) -> float:
 
 def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str, float]]:
     """Takes a record and how often it was read; gives the parts of its score beside its relevance."""
+    fill = _filling(now, settings)
+
+    def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
+        parts: dict[str, float] = {}
+        fill(parts, record, times_read)
+        return parts
+
+    return parts_of
+
+
+def _filling(now: float, settings: Settings) -> Callable[[dict[str, float], Record, int], None]:
+    """Takes parts, a record and how often it was read; adds what `parts_at` gives."""
     rates, usual, floor = settings.decay_lambdas, settings.decay_lambda, settings.decay_floor
     boosts = settings.source_boosts
     weighs_importance, weighs_reads = settings.weight_importance, settings.weight_reads
 
-    def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
+    def fill(parts: dict[str, float], record: Record, times_read: int) -> None:
         days, rate = (now - record.updated_at) / SECONDS_A_DAY, rates.get(record.kind, usual)
-        is_pinned = bool(record.metadata) and record.metadata.get("pinned") is True
-        parts = {
-            "decay": 1.0 if is_pinned else decay(days, rate=rate, floor=floor),
-            "source": boosts.get(record.source.source_class, 0.0),
-        }
+        is_pinned = record.metadata and record.metadata.get("pinned") is True
+        parts["decay"] = 1.0 if is_pinned else decay(days, rate, floor)
+        parts["source"] = boosts.get(record.source.source_class, 0.0)
         if weighs_importance:
             parts["importance"] = importance(record)
         if weighs_reads:
             parts["reads"] = reads(times_read)
-        return parts
 
-    return parts_of
+    return fill
 
 
 def weighted(parts: Mapping[str, float], settings: Settings) -> float:
@@ -120,7 +125,11 @@ def coverage(asked: Collection[str], record: Record) -> float:
 
 
 def relevance(
-    dense: float | None, covered: float, *, named: bool, context: float = 0.0, dated: float = 0.0
+    dense: float | None,
+    covered: float,
+    named: bool,  # noqa: FBT001
+    context: float = 0.0,
+    dated: float = 0.0,
 ) -> float:
     """The fused evidence for a record, in [0, 1].
 
@@ -133,11 +142,12 @@ def relevance(
             that day, and take from all the rest; so a time that fits adds to what other evidence there is.
     """
     best, second = (dense, covered) if dense is not None and dense > covered else (covered, dense or 0.0)
-    for other in (_NAMED, _IN_CONTEXT * context) if named else (_IN_CONTEXT * context,):
-        if other > best:
-            best, second = other, best
-        elif other > second:
-            second = other
+    if (shared := _IN_CONTEXT * context) > best:
+        best, second = shared, best
+    elif shared > second:
+        second = shared
+    if named:
+        best, second = max(best, _NAMED), max(second, min(best, _NAMED))
     found = best + _AGREEMENT * (1.0 - best) * second
     return found + _DATED * dated * (1.0 - found) * min(1.0, found / _SOME) if dated else found
 
@@ -153,7 +163,8 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     calibration = embedder.calibration if embedder else None
     asked = [frozenset(each.terms) for each in (plan.query, *plan.query.parts)]
     hits = _dated_by_their_texts(plan.hits, plan.query)
-    weighed = [_told(hit, asked, calibration) for hit in hits]
+    alike = calibration.relevance if calibration else None
+    weighed = [_told(hit, asked, alike) for hit in hits]
     matches = _matches(hits, plan.query)
     best_match, best_relevance = max(matches), max([parts["relevance"] for parts in weighed])
     scale = best_relevance / best_match if best_match else 0.0
@@ -161,17 +172,19 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     read = view.reads([hit.record.id for hit in hits]) if settings.weight_reads else {}
     weights = [(part, weight) for part, weight in settings.weights.items() if weight]
     together = sum([weight for _, weight in weights])
-    parts_of = parts_at(now, settings)
+    fill = _filling(now, settings)
     scored: list[tuple[float, float, str, Hit]] = []
     for hit, parts, match in zip(hits, weighed, matches, strict=True):
         record = hit.record
         parts["match"], parts["fused"] = match, match * scale
-        times = read[record.id].times if read and record.id in read else 0
-        parts.update(parts_of(record, times))
-        score = sum([weight * parts[part] for part, weight in weights]) / together
+        fill(parts, record, read[record.id].times if record.id in read else 0)
+        score = 0.0
+        for part, weight in weights:
+            score += weight * parts[part]
+        score /= together
         scored.append((score, match, record.id, Hit(record, score, parts, hit.found, hit.excerpt)))
     scored.sort(key=_first_three, reverse=True)
-    return replace(plan, hits=replace(plan.hits, items=tuple([each[3] for each in scored])))
+    return plan.with_items([each[3] for each in scored])
 
 
 _first_three = itemgetter(0, 1, 2)
@@ -200,21 +213,25 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
     return replace(hit, parts={**parts, "match": parts["match"] + query.weights.date * gained})
 
 
-def _told(hit: Hit, asked: Sequence[frozenset[str]], calibration: "Calibration | None") -> dict[str, float]:
+def _told(
+    hit: Hit, asked: Sequence[frozenset[str]], alike: Callable[[float], float] | None
+) -> dict[str, float]:
     """The parts of a hit with its relevance and the parts of its relevance.
 
     Args:
         asked: The terms of the question, then those of each of its parts; the best counts.
+        alike: Takes a cosine; gives the likeness in meaning. None: nothing was compared by meaning.
     """
     record, parts = hit.record, {**hit.parts}
-    subject = terms(record.subject) if record.subject and record.kind == "domain-facts" else ()
-    named = bool(subject) and asked[0].issuperset(subject)
+    named = False
+    if record.subject and record.kind == "domain-facts":
+        subject = terms(record.subject)
+        named = bool(subject) and asked[0].issuperset(subject)
     covered = parts.pop("coverage", None)  # as the store has counted it, for one question of few terms
     if covered is None or len(asked) > 1:
         covered = max([coverage(each, record) for each in asked])
-    sim = calibration.relevance(parts["cosine"]) if calibration and "cosine" in parts else None
-    context, dated = parts.get("context", 0.0), parts.get("date", 0.0)
-    evidence = relevance(sim, covered, named=named, context=context, dated=dated)
+    sim = alike(parts["cosine"]) if alike is not None and "cosine" in parts else None
+    evidence = relevance(sim, covered, named, parts.get("context", 0.0), parts.get("date", 0.0))
     if hit.found is not None:
         evidence = max(evidence, parts.get("relevance", 0.0))  # what the operator says of it
     parts["relevance"], parts["coverage"] = evidence, covered
@@ -262,11 +279,11 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
-    near = (
+    near = [
         hit
         for hit in plan.hits
-        if _relevance(hit) >= least or "standing" in hit.parts or hit.found is not None
-    )
+        if (parts := hit.parts).get("relevance", 0.0) >= least or "standing" in parts or hit.found is not None
+    ]
     passed = plan.keeping(near, others="below-threshold")
     if turn.purpose == "note" and least:
         if not answers(plan.hits):
@@ -277,9 +294,11 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
     most = usual if turn.limit is None else turn.limit
     standing_first = sorted(passed.hits, key=lambda hit: "standing" not in hit.parts)
-    chosen = standing_first if turn.purpose == "hits" else _needed_first(standing_first)
-    ids = {hit.record.id for hit in chosen[:most]}
-    done = passed.keeping((hit for hit in standing_first if hit.record.id in ids), others="over-limit")
+    told: Iterable[Hit] = standing_first[:most]
+    if turn.purpose == "note":
+        ids = {hit.record.id for hit in _needed_first(standing_first)[:most]}
+        told = (hit for hit in standing_first if hit.record.id in ids)
+    done = passed.keeping(told, others="over-limit")
     return done if passed.hits else _nothing(done, plan, least)
 
 

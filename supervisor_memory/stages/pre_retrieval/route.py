@@ -140,12 +140,17 @@ def asking(text: str, empty: Query, view: NoStore) -> Query:
     """The query for a text, everything else as in an empty one."""
     vector = view.embed_query(text) if text else None
     embedder = view.embedder if vector is not None else None
-    return replace(
-        empty,
-        text=text,
-        terms=terms(text),
-        vector=vector,
-        embedder=embedder.fingerprint if embedder else None,
-        unrelated=embedder.calibration.unrelated if embedder else 0.0,
-        same=embedder.calibration.same if embedder else 1.0,
+    scale = embedder.calibration if embedder else None
+    return Query(
+        text,
+        empty.where,
+        terms(text),
+        vector,
+        embedder.fingerprint if embedder else None,
+        empty.now,
+        scale.unrelated if scale else 0.0,
+        scale.same if scale else 1.0,
+        empty.weights,
+        empty.parts,
+        empty.names,
     )

@@ -26,7 +26,9 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
     hits = found_by(plan.query, limit=limit, view=view)
     if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
         hits = _filled(hits, plan.query, wanted, view)
-    return replace(plan, hits=replace(hits, notes=(*plan.hits.notes, *hits.notes)))
+    if plan.hits.notes:
+        hits = replace(hits, notes=(*plan.hits.notes, *hits.notes))
+    return replace(plan, hits=hits)
 
 
 def least_relevance(turn: Turn, settings: Settings) -> float:

@@ -407,4 +407,4 @@ class Answers(Generic[T]):
 
 def first_expiry(hits: Hits) -> float:
     """When the first of some hits expires, in seconds since 1970; infinite: none does."""
-    return min((hit.record.expires_at for hit in hits if hit.record.expires_at is not None), default=inf)
+    return min([at for hit in hits.items if (at := hit.record.expires_at) is not None], default=inf)
