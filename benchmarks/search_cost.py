@@ -38,7 +38,6 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib.metadata import version
-from importlib.resources import as_file, files
 from pathlib import Path
 from typing import Any, Final
 
@@ -51,6 +50,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import EmbedderNotInstalled
+from supervisor_memory.language.vocabulary import word_pieces
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Scope, Source, new_id
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -401,8 +401,7 @@ def _of_its_shape() -> Any:
     from transformers import BertConfig, BertModel, BertTokenizerFast
 
     shape = BertConfig(hidden_size=DIMENSION, num_hidden_layers=6, intermediate_size=4 * DIMENSION)
-    words = files("supervisor_memory.embedding") / "data" / "minilm_vocab.txt"
-    with tempfile.TemporaryDirectory() as folder, as_file(words) as vocabulary:
+    with tempfile.TemporaryDirectory() as folder, word_pieces() as vocabulary:
         BertModel(shape).save_pretrained(folder)
         BertTokenizerFast(str(vocabulary), do_lower_case=True).save_pretrained(folder)
         return SentenceTransformer(

@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.resources import as_file, files
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +13,7 @@ from supervisor_memory.embedding.onnx_file import arrays_of
 from supervisor_memory.embedding.per_process import PerProcess
 from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.embedding.word_pieces import WordPieces
+from supervisor_memory.language.vocabulary import word_pieces
 
 NAME = "all-MiniLM-L6-v2@int8-1.0.0"
 DIMENSION = 384
@@ -73,6 +73,6 @@ def checked_weights() -> Path:
 
 
 def _load() -> Loaded:
-    with as_file(files("supervisor_memory.embedding") / "data" / "minilm_vocab.txt") as vocabulary:
+    with word_pieces() as vocabulary:
         pieces = WordPieces(vocabulary, tokens=TOKENS)
     return Loaded(pieces, Bert.of(arrays_of(checked_weights())))

@@ -10,11 +10,12 @@ import unicodedata
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import islice
+from itertools import chain, islice
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
+from supervisor_memory.language.vocabulary import unusual
 from supervisor_memory.understand.dates import time_words
 from supervisor_memory.understand.lineage import tables_by_words
 from supervisor_memory.understand.mentions import signs_in
@@ -106,8 +107,8 @@ def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
 
 
 def named_terms(text: str) -> frozenset[str]:
-    """The terms of all names in a text: records that share them are about one thing, and not only alike in
-    their words."""
+    """The terms of all names in a text, and of words that no large English vocabulary has: records that share
+    them are about one thing, and not only alike in their words."""
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
 
 
@@ -120,7 +121,7 @@ def surely_named(text: str) -> Sequence[frozenset[str]]:
 
 def _named_terms(text: str) -> frozenset[str]:
     names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
-    return frozenset(term for name in names for term in _whole(terms(name)))
+    return frozenset(chain(unusual(terms(text[:MOST_READ])), *(_whole(terms(name)) for name in names)))
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:

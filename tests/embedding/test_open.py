@@ -12,9 +12,10 @@ import pytest
 from supervisor_memory.embedding import minilm
 from supervisor_memory.embedding.open import open_embedder
 from supervisor_memory.errors import EmbedderNotInstalled, EmbeddingError, SettingsError
+from supervisor_memory.language import vocabulary
 from tests.cases import every_case
 
-VOCABULARY = Path(minilm.__file__).with_name("data") / "minilm_vocab.txt"
+VOCABULARY = Path(vocabulary.__file__).with_name("word_pieces.txt")
 
 
 @pytest.fixture

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from supervisor_memory.embedding import minilm
 from supervisor_memory.embedding.word_pieces import WordPieces
+from supervisor_memory.language import vocabulary
 
-VOCABULARY = Path(minilm.__file__).with_name("data") / "minilm_vocab.txt"
+VOCABULARY = Path(vocabulary.__file__).with_name("word_pieces.txt")
 ROOT = Path(__file__).parents[2]
 TOKENS = 256
 

@@ -1,0 +1,47 @@
+"""The English words of a large vocabulary: what it lacks is a name, or a word of a trade.
+
+The vocabulary is that of BERT, by which the embedder cuts texts into pieces of words, too.
+"""
+
+from bisect import bisect_left
+from collections.abc import Collection, Iterator
+from contextlib import AbstractContextManager
+from functools import cache, lru_cache
+from importlib.resources import as_file, files
+from itertools import islice, takewhile
+from pathlib import Path
+
+from supervisor_memory.language.terms import stem
+
+SHORTEST = 4
+"""Letters that a term has at least: shorter ones are abbreviations, or what a stemmer left of a word."""
+
+
+def word_pieces() -> AbstractContextManager[Path]:
+    """The file of the vocabulary while it is read: a word or piece a line; a piece that goes on a word begins
+    with `##`."""
+    return as_file(files(__name__) / "word_pieces.txt")
+
+
+@cache
+def _words() -> list[str]:
+    """The whole words, sorted."""
+    with word_pieces() as path:
+        lines = path.read_text("utf-8").splitlines()
+    return sorted(line for line in lines if line.isascii() and line.isalpha())
+
+
+def unusual(some: Collection[str]) -> Iterator[str]:
+    """Those of some terms, of Latin letters alone, that stand for no word of the vocabulary."""
+    words = (term for term in some if len(term) >= SHORTEST and term.isascii() and term.isalpha())
+    return (term for term in words if not _is_known(term))
+
+
+@lru_cache(maxsize=1 << 14)
+def _is_known(term: str) -> bool:
+    """Whether a term is a word of the vocabulary, or what such a word is stemmed to."""
+    words = _words()
+    begins = term.removesuffix("i")  # of a word that ends with y
+    first = bisect_left(words, begins)
+    alike = takewhile(lambda word: word.startswith(begins), islice(words, first, None))
+    return any(word == term or stem(word) == term for word in alike)

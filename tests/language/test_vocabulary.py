@@ -1,0 +1,16 @@
+"""Which English words are unusual."""
+
+import pytest
+
+from supervisor_memory.language.terms import terms
+from supervisor_memory.language.vocabulary import unusual
+
+
+@pytest.mark.parametrize("text", ["The machines answered", "Companies calculate", "He happily carries boxes"])
+def test_a_word_is_known_in_each_of_its_forms(text: str) -> None:
+    assert not [*unusual(terms(text))]
+
+
+def test_a_made_up_or_rare_word_is_unusual_and_no_figure_identifier_or_other_script() -> None:
+    text = "The hushbook runs on kestrel 2024, beside arr_2 and 数据 in Ωμεγα"
+    assert {*unusual(terms(text))} == {"hushbook", "kestrel"}
