@@ -35,6 +35,7 @@ from supervisor_memory.model.records import (
     Scope,
     WriteResult,
 )
+from supervisor_memory.model.records.found import left_out
 from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
 from supervisor_memory.redact.redactor import (
     Redactor,
@@ -122,7 +123,7 @@ class Recalling(_Carrying):
             is_same = all(map(is_, kept, every))
             return self if is_same else self.with_items(kept)
         ids = {hit.record.id for hit in kept}
-        dropped = [Considered(hit, others) for hit in every if hit.record.id not in ids]
+        dropped = [left_out(hit, others) for hit in every if hit.record.id not in ids]
         return self.with_items(kept, dropped=dropped)
 
     def without(self, why: Callable[[Hit], str]) -> "Recalling":

@@ -270,7 +270,12 @@ def _known_text(hit: "Hit", reason: str, known: Known) -> str:
 
 
 def _text(hit: "Hit", reason: str) -> str:
-    return f"{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{_numbers(hit.parts)}"
+    """The score of a hit, the reason, and its parts, in JSON."""
+    parts, values = hit.parts, (hit.score, *hit.parts.values())
+    if math.isfinite(sum(values)):
+        return _form(reason, tuple(parts)) % values
+    rounded = {name: round(float(value), _DIGITS) for name, value in parts.items()}
+    return f"{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{json.dumps(rounded)}"
 
 
 def _of(hit: "Hit") -> str:
@@ -278,19 +283,12 @@ def _of(hit: "Hit") -> str:
     return f",{json.dumps(hit.made_of, separators=(',', ':'))}" if hit.made_of else ""
 
 
-def _numbers(parts: Mapping[str, float]) -> str:
-    """Numbers by name in JSON, rounded."""
-    values = tuple(parts.values())
-    if math.isfinite(sum(values)):
-        return _form(tuple(parts)) % values
-    return json.dumps({name: round(float(value), _DIGITS) for name, value in parts.items()})
-
-
-@lru_cache(maxsize=256)
-def _form(names: tuple[str, ...]) -> str:
-    """A form for JSON of numbers with these names, to be filled by `%`."""
-    numbers = ",".join(f"{_QUOTED(name).replace('%', '%%')}:%.{_DIGITS}f" for name in names)
-    return f"{{{numbers}}}"
+@lru_cache(maxsize=1_024)
+def _form(reason: str, names: tuple[str, ...]) -> str:
+    """A form for a score, a reason, and JSON of numbers with these names, to be filled by `%`."""
+    number = f"%.{_DIGITS}f"
+    numbers = ",".join(f"{_QUOTED(name).replace('%', '%%')}:{number}" for name in names)
+    return f"{number},{_QUOTED(reason).replace('%', '%%')},{{{numbers}}}"
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -175,9 +174,13 @@ class Measured:
                 absent.append(_ABSENT)
         places = np.array(rows, dtype=np.intp)
         table = np.array([values[places] for values in told.values()], dtype=np.float64)
-        is_told = table > np.array(absent)[:, np.newaxis]
-        each = zip(zip(*table.tolist(), strict=True), zip(*is_told.tolist(), strict=True), strict=True)
-        return [FrozenDict(compress(zip(told, row, strict=True), which)) for row, which in each]
+        are_told = table > np.array(absent)[:, np.newaxis]
+        found: list[dict[str, float]] = [{} for _ in rows]
+        for name, column, is_told in zip(told, table.tolist(), are_told.tolist(), strict=True):
+            for parts, value, is_in in zip(found, column, is_told, strict=True):
+                if is_in:
+                    parts[name] = value
+        return [FrozenDict(parts) for parts in found]
 
 
 def measure(

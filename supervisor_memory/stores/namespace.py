@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from supervisor_memory.errors import MissingUser
 from supervisor_memory.model.records import FrozenDict, Hit, Hits, Query, Record
+from supervisor_memory.model.records.found import hit_of
 from supervisor_memory.signals.index import Entry, Index
 from supervisor_memory.signals.measure import Asked, Cosines, Measured, measure
 from supervisor_memory.stores.changes import Vector, unit
@@ -175,10 +176,11 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
     found: dict[int, Record] = {}
+    others = ~measured.found
     orders = [
-        (_falling(np.where(measured.found, measured.match, 0)), limit),
-        (_falling(np.where(measured.found & (measured.cosine >= -1), measured.cosine, 0)), few),
-        (_falling(np.where(measured.found, measured.bm25, 0)), few),
+        (_falling(_but(measured.match, others)), limit),
+        (_falling(_but(measured.cosine, others | ~(measured.cosine >= -1))), few),
+        (_falling(_but(measured.bm25, others)), few),
     ]
     firsts = [list(islice(order, wanted)) for order, wanted in orders]
     rows = list(dict.fromkeys(chain(*firsts)))
@@ -192,7 +194,14 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
             for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
                 found.setdefault(row, record)
     parts = measured.parts(list(found))
-    return Hits(tuple([Hit(each, 0.0, of_it) for each, of_it in zip(found.values(), parts, strict=True)]))
+    return Hits(tuple([hit_of(each, 0.0, of_it) for each, of_it in zip(found.values(), parts, strict=True)]))
+
+
+def _but(scores: npt.NDArray[np.float32], others: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
+    """The scores, with 0 for the other rows."""
+    scores = scores.copy()
+    scores[others] = 0.0
+    return scores
 
 
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
@@ -201,20 +210,21 @@ def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
     Sorts only as much as is read: first the rows that reach a bound, which is one of the greatest values of
     groups of rows.
     """
-    groups = len(scores) // _IN_A_GROUP
-    least = np.float32(0)
+    groups, least = len(scores) // _IN_A_GROUP, 0.0
     if groups > _FIRST_LOOK:
-        greatest = scores[: groups * _IN_A_GROUP].reshape(_IN_A_GROUP, groups).max(axis=0)
-        least = max(least, np.partition(greatest, groups - _FIRST_LOOK)[groups - _FIRST_LOOK])
+        in_groups = scores[: groups * _IN_A_GROUP].reshape(_IN_A_GROUP, groups)
+        greatest: npt.NDArray[np.float32] = np.maximum.reduce(in_groups)
+        greatest.partition(groups - _FIRST_LOOK)
+        least = max(least, greatest.item(groups - _FIRST_LOOK))
     if least:
-        yield from _descending(scores, np.flatnonzero(scores >= least))
-    yield from _descending(scores, np.flatnonzero((scores < least) & (scores != 0) if least else scores))
+        yield from _descending(scores, (scores >= least).nonzero()[0])
+    yield from _descending(scores, (((scores < least) & (scores != 0)) if least else scores).nonzero()[0])
 
 
 def _descending(scores: npt.NDArray[np.float32], rows: npt.NDArray[np.intp]) -> Sequence[int]:
     """These rows by falling score, of equal scores the last first."""
     rows = rows[::-1]
-    found: list[int] = rows[np.argsort(-scores[rows], kind="stable")].tolist()
+    found: list[int] = rows[(-scores[rows]).argsort(kind="stable")].tolist()
     return found
 
 

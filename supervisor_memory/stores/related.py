@@ -175,6 +175,8 @@ class _Walk:
             most=limit + self._most_left_out,
         )
         told = self._seen(reached, limit)
+        if not told:
+            return Hits()
         rows = np.array([each.row for each in told], dtype=np.intp)
         near = [_UNKNOWN] * len(told) if self._vector is None else self._cosines(rows).tolist()
         return Hits(tuple(map(self._hit, told, near)))
@@ -245,6 +247,9 @@ class _Walk:
     def _cosines(self, rows: Rows) -> Floats:
         assert self._vector is not None
         embedder, vector = self._vector
+        if len(self._namespaces) == 1:
+            matrix = self._namespaces[0].matrix((embedder, len(vector)), self._vectors)
+            return _cosines_of(matrix, rows, vector)
         found = np.full(len(rows), _UNKNOWN, dtype=np.float32)
         for number, namespace in enumerate(self._namespaces):
             here = np.flatnonzero((rows >= self._keys[number]) & (rows < self._keys[number + 1]))

@@ -85,7 +85,21 @@ class Hit:
 # is open while it is made; the layout of both classes is the same.
 _open = object.__dict__["__class__"].__set__
 _Open = type("_Open", (), {"__slots__": Hit.__slots__})
-_Opened = type("_Opened", (), {"__slots__": ("hit", "reason")})
+
+
+def hit_of(
+    record: Record,
+    score: float,
+    parts: Mapping[str, float],
+    found: str | None = None,
+    excerpt: str | None = None,
+) -> Hit:
+    """The same as `Hit`, in less than two thirds of the time."""
+    made: Any = _Open()
+    made.record, made.score, made.parts, made.found, made.excerpt = record, score, parts, found, excerpt
+    made.path, made.made_of, made.__class__ = (), (), Hit
+    hit: Hit = made
+    return hit
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,17 +113,23 @@ class Reads:
     last_at: float | None = None
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Considered:
     """A candidate of a search with its outcome, a code of `supervisor_memory.model.explain`."""
 
     hit: Hit
     reason: str = "kept"
 
-    def __init__(self, hit: Hit, reason: str = "kept") -> None:
-        made: Any = self
-        _open(made, _Opened)
-        made.hit, made.reason, made.__class__ = hit, reason, Considered
+
+_Opened = type("_Opened", (), {"__slots__": Considered.__slots__})
+
+
+def left_out(hit: Hit, reason: str) -> Considered:
+    """The same as `Considered`, in less than half the time."""
+    made: Any = _Opened()
+    made.hit, made.reason, made.__class__ = hit, reason, Considered
+    considered: Considered = made
+    return considered
 
 
 @dataclass(frozen=True, slots=True, repr=False)

@@ -17,6 +17,7 @@ from operator import itemgetter
 from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Hit, Message, Query, Record
+from supervisor_memory.model.records.found import hit_of
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import least_relevance
@@ -182,7 +183,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
         for part, weight in weights:
             score += weight * parts[part]
         score /= together
-        scored.append((score, match, record.id, Hit(record, score, parts, hit.found, hit.excerpt)))
+        scored.append((score, match, record.id, hit_of(record, score, parts, hit.found, hit.excerpt)))
     scored.sort(key=_first_three, reverse=True)
     return plan.with_items([each[3] for each in scored])
 
