@@ -10,8 +10,9 @@ benchmarks/merging. Of a story each step is paired with each later one: what
 is stale gives way to a later value; two steps that are both current stay two. A "different" pair of
 benchmarks/kept tells no new value either. A third regression, `of_it`, is fitted to the pairs of all sets
 whose later text tells a change, and to benchmarks/changes: told changes, each with a text that it replaces
-and with some about the same thing that it leaves as they are. --check decides on sets of the same forms that
-nothing is fitted to.
+and with some about the same thing that it leaves as they are ("second" by an author who knew no rule,
+"worlds" what stands beside a told change in worlds of facts that all hold). --check decides on sets of the
+same forms that nothing is fitted to.
 
 Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
 new values how many replace, by language.

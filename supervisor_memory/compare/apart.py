@@ -55,7 +55,7 @@ def apart(pair: Pair) -> str:
     later one begins with a narrower thing. "another": something else holds as well. "two-values": both the
     subject and the value have changed. A text that announces a change is kept apart by few, see `_of_two`.
     """
-    if is_settled(pair):
+    if is_settled(pair) or _tells_again(pair):
         return ""
     return _of_two(pair) or ("" if pair.announces else _unannounced(pair))
 
@@ -146,7 +146,7 @@ def _likes_another(pair: Pair) -> bool:
 def turns(pair: Pair) -> bool:
     """Whether an attribute has a new value, a thing a new name, or the attitude to a thing has changed."""
     old, new = pair.old, pair.new
-    if is_settled(pair) or is_renamed(pair):
+    if is_settled(pair) or _tells_again(pair) or is_renamed(pair):
         return True
     if of_another(old.people, new.people):
         return False
@@ -158,11 +158,11 @@ def turns(pair: Pair) -> bool:
 
 @of_each_pair
 def is_settled(pair: Pair) -> bool:
-    """Whether the later text gives an attribute another value, says that the earlier value is over, or tells
-    the earlier one again but for one value, with a reason."""
-    return gives_another_value(pair) or takes_over(pair) or _tells_again(pair)
+    """Whether the later text gives an attribute another value, or says that the earlier value is over."""
+    return gives_another_value(pair) or takes_over(pair)
 
 
+@of_each_pair
 def _tells_again(pair: Pair) -> bool:
     """Whether a clause of the later text repeats the earlier text with another value, and the rest says why:
     "the regulator made us tighten it: a dropped call is one that ends within 10 seconds"."""

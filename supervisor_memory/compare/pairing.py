@@ -1,7 +1,7 @@
 """Weigh two texts once more: do they say the same, is the later one a new value of the earlier, or neither?
 
 Three logistic regressions over what `facts` reads off a pair: `same`, that one wording is enough for both,
-`instead`, that the later one replaces the earlier, and `of_it`, that the change which the later one tells is
+`instead`, that the later one replaces the earlier, and `of_it`, that a change which the later one tells is
 one of what the earlier one tells, not of something else about the same thing. They are fitted by
 `benchmarks/pairing.py` to pairs that people wrote (benchmarks/kept, benchmarks/merging, benchmarks/changes),
 half of them made to look like the other half. They are asked where vectors are known; the weights are in
@@ -204,6 +204,7 @@ def _told(pair: Pair, near: float) -> dict[str, float]:
         "only old announces": float(old.announces and not new.announces),
         "announces, template": float(new.announces and pair.is_template),
         "announces, near": float(new.announces) * near,
+        "several clauses": float(not new.is_one_clause),
         "ends": ends,
         "ends, near": ends * near,
     }

@@ -50,7 +50,8 @@ class Reading:
     `told_of_it` are the words of what is told of a thing named before ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
-    `announces` says that the text announces a change, `corrects` that it puts something right, `ends` that
+    `adds` says that the text tells something further ("also", 也), `announces` that it announces a change,
+    `corrects` that it puts something right, `ends` that
     something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
     gone", "instead of the blue". `states` are the attributes that its first `clauses` state. `words` are all
     its words and Chinese characters, which are counted without telling her from him. `letters` counts three
@@ -170,6 +171,10 @@ class Reading:
     @cached_property
     def ends(self) -> bool:
         return _LEXICON["ends"].search(self.text) is not None
+
+    @cached_property
+    def adds(self) -> bool:
+        return _LEXICON["adds"].search(self.text) is not None
 
     @cached_property
     def corrects(self) -> bool:

@@ -287,13 +287,12 @@ def test_the_clearer_wording_has_more_figures_else_says_much_more_else_is_shorte
         ("Bug tracking is done in Mantis.", "Bug tracking moved to Linear last week."),
         ("I drive a Panda.", "I sold the Panda and drive a Skoda."),
         ("Slides use the company blue.", "Slides use dark green instead of the blue."),
-        ("Refunds take 20 days.", "The bank made us hurry: refunds take 10 days."),
         ("小李向王总汇报。", "小李现在向张总汇报。"),
         ("周报发给财务部。", "周报现在发给王总。"),
         ("销售数据按区域分组。", "销售数据按渠道分组。"),
     ],
 )
-def test_another_value_replaces_where_a_frame_or_a_reason_tells_it(old: str, new: str) -> None:
+def test_another_value_replaces_where_a_frame_tells_it(old: str, new: str) -> None:
     assert is_settled(beside(read(old), read(new)))
 
 

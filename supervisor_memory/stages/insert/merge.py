@@ -12,7 +12,7 @@ from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import tells
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, check_content, content_hash
 from supervisor_memory.stages.insert.doubt import REVIEW
-from supervisor_memory.understand.entities import named_terms
+from supervisor_memory.understand.entities import entities, named_terms
 from supervisor_memory.understand.sql import query_of
 
 Strategy: TypeAlias = Callable[[Record, str, float, Callable[[str], str | None]], str]
@@ -173,21 +173,28 @@ def joined(
     if is_plain and (query_of(new.content) or _adds_nothing(old.content, new.content)):
         return name, None
     earlier, later = sorted((old, new), key=lambda record: record.updated_at)
-    if (
-        is_one
-        and is_plain
-        and _names_all(kept := clearer(earlier.content, later.content), old.content, new.content)
-    ):
+    if is_one and is_plain and _is_enough(kept := clearer(earlier.content, later.content), old, new):
         name, text = ONE_WORDING, kept
     else:
         text = strategy(old, new.content, new.updated_at, complete)
     return name, None if says_the_same(old, text) else text
 
 
-def _names_all(kept: str, *texts: str) -> bool:
-    """Whether a wording has all names and figures of others: it may stand for their words, not for things."""
-    said, told = frozenset(terms(kept)), Slots(kept)
-    return all(named_terms(text) <= said and holds(told, Slots(text)) for text in texts)
+def _is_enough(kept: str, *records: Record) -> bool:
+    """Whether a wording can stand for others: it has all their names and figures, and where it names a thing
+    that another lacks, at least half the words of that one. It may stand for words, not for things."""
+    said, told, named = frozenset(terms(kept)), Slots(kept), named_terms(kept)
+    return all(
+        named_terms(text) <= said
+        and holds(told, Slots(text))
+        and (named <= frozenset(terms(text)) or 2 * len(said & _words(text)) >= len(_words(text)))
+        for text in (record.content for record in records)
+    )
+
+
+def _words(text: str) -> frozenset[str]:
+    """The words of a text but for its names, which say what it is about."""
+    return frozenset(terms(text)).difference(*(terms(each.key) for each in entities(text)))
 
 
 def clearer(old: str, new: str) -> str:
@@ -241,8 +248,8 @@ def _strategy(
 
 
 def _says_most(old: Record, new: Record) -> bool:
-    """Whether a new text shares most terms with a record, and its attribute where the record has one."""
+    """Whether a new text shares most words with a record, and its attribute where the record has one."""
     if old.attribute is not None and new.attribute != old.attribute:
         return False
-    known = set(terms(old.content))
-    return 2 * len(known & set(terms(new.content))) > len(known)
+    known = _words(old.content) or frozenset(terms(old.content))
+    return 2 * len(known.intersection(terms(new.content))) > len(known)

@@ -37,6 +37,9 @@ _NEAR, _NOT_FAR = 0.5, 0.3
 """The least nearness of a doubtful sentence to a record; and with a told change."""
 BY_SUBJECT = "contradicts:subject"
 """Why a record of the same subject and attribute is replaced; see `why_instead` for the others."""
+_OF_FILES = frozenset(
+    {"path", "sql"}
+)  # what the metadata of a file or query hold, and not of a text about it
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 
 
@@ -163,8 +166,16 @@ def in_one_kind(
     if candidate.attribute == STEPS:
         return Append(old) if old else Add()
     if old:
-        return _on_one_subject(old, candidate, view)
+        found = _on_one_subject(old, candidate, view)
+        if not (isinstance(found, Replace) and _only_name_a_file(old, candidate)):
+            return found
     return _about_the_same(candidate, rivals, view, is_result=(kind or candidate.kind) == "task-traces")
+
+
+def _only_name_a_file(old: Record, new: Candidate) -> bool:
+    """Whether two statements name one file, and neither is the file that an agent wrote: what each tells of
+    it may be anything, where it lies or what is loaded from it."""
+    return old.attribute == ARTIFACT and all(_OF_FILES.isdisjoint(each.metadata) for each in (old, new))
 
 
 def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
