@@ -12,7 +12,7 @@ their stage. A recipe names the operators; `recipes/default.py` is the one that 
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from operator import is_
 from types import MappingProxyType
 from typing import Any, Literal, Self, TypeAlias, TypeVar
@@ -36,6 +36,7 @@ from supervisor_memory.model.records import (
     WriteResult,
 )
 from supervisor_memory.model.records.found import left_out
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Deciding, Maintaining, NoStore, Ports, ReadStore
 from supervisor_memory.redact.redactor import (
     Redactor,

@@ -8,7 +8,7 @@ import itertools
 import logging
 import uuid
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -40,6 +40,7 @@ from supervisor_memory.host.run.state import (
 from supervisor_memory.host.store.guard import GuardedStore
 from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import guarded
 from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.upkeep.queue.capture import reports_failure

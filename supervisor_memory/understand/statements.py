@@ -8,7 +8,7 @@ write, `stages/pre_insert/extract.py` writes it.
 import re
 import unicodedata
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from itertools import islice
 from typing import Literal, TypeAlias
@@ -17,6 +17,7 @@ from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import HAN
 from supervisor_memory.language.unseen import UNSEEN
 from supervisor_memory.model.records import Kind
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.understand.learned import Learned, is_ordinary, weigh, weights
 
 Relation: TypeAlias = Literal["definition", "alias", "includes", "excludes"]

@@ -7,7 +7,7 @@ session goes on, its new messages are digested into what there is.
 
 from collections import defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
 from math import inf
@@ -16,6 +16,7 @@ from typing import Any, Final, TypeVar
 from supervisor_memory.errors import BackendUnavailable, Conflict, RecordNotFound, WasErased
 from supervisor_memory.language.terms import language
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, frozen
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, said_of, still_true
 from supervisor_memory.stages.post_retrieval.unsaid import what_became

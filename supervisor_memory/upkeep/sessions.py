@@ -5,7 +5,7 @@ The state of a session is kept in one record: its name, when it was closed, and 
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Final, Literal, TypeAlias, cast
 
 from supervisor_memory.bridge import twin
@@ -30,6 +30,7 @@ from supervisor_memory.model.records import (
     content_hash,
     new_id,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stores.changes import is_no_new_version
 from supervisor_memory.stores.protocol import Change, Commit, ErasesRecords, Party, PartyRow, SessionRow

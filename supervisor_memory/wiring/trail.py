@@ -4,7 +4,7 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import Final, Literal
 from uuid import uuid4
@@ -14,6 +14,7 @@ from supervisor_memory.audit.rows import USED, Access
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import AuditEvent, Hit, Record, Scope
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Ports, guarded
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 

@@ -16,7 +16,7 @@ from collections import UserDict
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Literal, Protocol, TypeAlias
 
@@ -41,6 +41,7 @@ from supervisor_memory.model.records import (
     Status,
     content_hash,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import guarded
 
 DIGEST: Status = "compressed"

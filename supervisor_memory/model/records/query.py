@@ -4,13 +4,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records.frozen import COMPACT_JSON
 from supervisor_memory.model.records.names import DIGEST_FAMILY, SESSION_FAMILY, Kind, Layer, Place, Status
 from supervisor_memory.model.records.record import Record
+from supervisor_memory.model.replacing import replace
 
 if TYPE_CHECKING:
     from supervisor_memory.model.records.record import Vector

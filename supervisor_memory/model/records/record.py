@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from supervisor_memory.model.records.content import content_hash
@@ -18,6 +18,7 @@ from supervisor_memory.model.records.names import (
     SourceClass,
     Status,
 )
+from supervisor_memory.model.replacing import replace
 
 if TYPE_CHECKING:
     import numpy as np

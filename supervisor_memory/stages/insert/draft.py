@@ -1,7 +1,7 @@
 """The draft of a commit: decisions not yet committed, and a candidate's rivals in the draft and the store."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +24,7 @@ from supervisor_memory.model.records import (
     family_for,
     new_id,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Deciding
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY
@@ -45,7 +46,7 @@ _OPS: dict[WriteStatus, str] = {
 }
 
 
-@dataclass
+@dataclass(slots=True)
 class Draft:
     """Decisions not yet committed. Later candidates of one batch see what earlier ones became.
 
@@ -88,8 +89,13 @@ class Draft:
 
     def trial(self) -> "Draft":
         """A copy to decide in; nothing happens here."""
-        copy = replace(self, pending=dict(self.pending), linked=dict(self.linked))
-        return replace(copy, events=list(self.events), results=list(self.results))
+        return replace(
+            self,
+            pending=dict(self.pending),
+            linked=dict(self.linked),
+            events=list(self.events),
+            results=list(self.results),
+        )
 
     def changed_since(self, before: "Draft") -> list[Record]:
         """The records of the store that are changed here and were not, or otherwise, before."""

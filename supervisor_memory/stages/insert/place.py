@@ -10,7 +10,7 @@ import functools
 import random
 import time
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import islice, product
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -39,6 +39,7 @@ from supervisor_memory.model.records import (
     WriteStatus,
     content_hash,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.doubt import (
     REVIEW,

@@ -5,7 +5,6 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
-from dataclasses import replace
 from functools import lru_cache
 from operator import itemgetter
 from typing import NamedTuple
@@ -15,6 +14,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import language
 from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Kind, Note
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure

@@ -6,11 +6,11 @@ records that name it too (`signals/walk.py`); docs/relations.md shows what it fi
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from math import ceil
 
 from supervisor_memory.flow import Recalling
 from supervisor_memory.model.records import Hit, Seed
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_at, weighted
 from supervisor_memory.stages.retrieval.search import least_relevance

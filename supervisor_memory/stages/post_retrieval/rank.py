@@ -9,7 +9,6 @@ best relevance: `fused`.
 import math
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import replace
 from functools import lru_cache
 from itertools import pairwise
 from operator import itemgetter
@@ -18,6 +17,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Hit, Message, Query, Record
 from supervisor_memory.model.records.found import hit_of
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.retrieval.search import least_relevance

@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Collection, Iterator, Sequence, Set
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import islice, pairwise
 from operator import attrgetter
@@ -21,6 +21,7 @@ from supervisor_memory.model.records import (
     Record,
     content_hash,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
 from supervisor_memory.stages.post_retrieval.rank import ANSWERS, evidence, is_shown_in, rank

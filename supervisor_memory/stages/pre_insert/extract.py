@@ -8,7 +8,7 @@ import hashlib
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any
 
@@ -28,6 +28,7 @@ from supervisor_memory.model.records import (
     content_hash,
     things,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.stages.pre_insert.claim import MAX_CLAIM, Claim, Unusable, read_claim
 from supervisor_memory.understand.lineage import tables_of
 from supervisor_memory.understand.rejection import informing

@@ -7,7 +7,7 @@ import unicodedata
 import uuid
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, groupby, islice
 from operator import attrgetter
@@ -35,6 +35,7 @@ from supervisor_memory.model.records import (
     content_hash,
     parts_of_message,
 )
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.post_retrieval.format import strip_notes

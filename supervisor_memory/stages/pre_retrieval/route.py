@@ -7,7 +7,6 @@ definition (→ domain-facts), in its own words, not as a question and not for o
 
 import unicodedata
 from collections.abc import Mapping
-from dataclasses import replace
 from functools import lru_cache
 from types import MappingProxyType
 
@@ -15,6 +14,7 @@ from supervisor_memory.flow import Recalling
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import FAMILIES, Hits, Kind, Query, Route, family_for
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import NoStore
 from supervisor_memory.understand.questions import parts_of_question
 from supervisor_memory.understand.statements import Statements, is_small_talk, normal, read_statements

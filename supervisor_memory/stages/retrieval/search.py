@@ -1,11 +1,11 @@
 """Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import chain
 
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import FAMILIES, Filter, Hit, Hits, Query, Record, Wanted
+from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.settings import Settings
 from supervisor_memory.understand.statements import LEARNED_FACT, read_statements
