@@ -50,7 +50,6 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.minilm import TOKENS, MiniLM
 from supervisor_memory.embedding.protocol import Calibration
 from supervisor_memory.errors import EmbedderNotInstalled
-from supervisor_memory.language.vocabulary import word_pieces
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Query, Record, Scope, Source, new_id
 from supervisor_memory.stores.protocol import Change, Commit
 
@@ -399,6 +398,8 @@ def _of_its_shape() -> Any:
     from sentence_transformers import SentenceTransformer
     from sentence_transformers.sentence_transformer.modules import Normalize, Pooling, Transformer
     from transformers import BertConfig, BertModel, BertTokenizerFast
+
+    from supervisor_memory.language.vocabulary import word_pieces
 
     shape = BertConfig(hidden_size=DIMENSION, num_hidden_layers=6, intermediate_size=4 * DIMENSION)
     with tempfile.TemporaryDirectory() as folder, word_pieces() as vocabulary:

@@ -121,10 +121,10 @@ def surely_named(text: str) -> Sequence[frozenset[str]]:
 
 def _named_terms(text: str) -> frozenset[str]:
     names = [*dict.fromkeys(name for name, _ in _names(text))][:MOST]
+    named = frozenset(term for name in names for term in _whole(terms(name)))
     words = dict.fromkeys(terms(text[:MOST_READ]))
     parts = chain.from_iterable(terms(word)[1:] for word in words if "_" in word)
-    rare = unusual(words.keys() - frozenset(parts))
-    return frozenset(chain(rare, *(_whole(terms(name)) for name in names)))
+    return named.union(unusual(words.keys() - named.union(parts)))
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:

@@ -12,5 +12,9 @@ def test_a_word_is_known_in_each_of_its_forms(text: str) -> None:
 
 
 def test_a_made_up_or_rare_word_is_unusual_and_no_figure_identifier_or_other_script() -> None:
-    text = "The hushbook runs on kestrel 2024, beside arr_2 and 数据 in Ωμεγα"
+    text = "The hushbook runs each night on kestrel 2024, beside arr_2 and 数据 in Ωμεγα"
     assert {*unusual(terms(text))} == {"hushbook", "kestrel"}
+
+
+def test_a_text_in_another_language_has_no_unusual_words() -> None:
+    assert not unusual(terms("Der Nachtlauf wird von Lena gewartet und schreibt nach Speicherplatz"))

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
-from supervisor_memory.model.records import Hits, Message
+from supervisor_memory.model.records import Hit, Hits, Message
 from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 
@@ -98,6 +98,22 @@ def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
         memory.add_many([{"content": "Kim_0 lives in Oslo"}], user_id="bo", infer=False)
         hits = memory.search("rota of week names", user_id="bo", limit=5)
         assert not any(hit.path for hit in hits)
+
+
+def test_a_hit_that_is_a_better_neighbour_keeps_its_place() -> None:
+    rotas = [{"content": f"The rota of week {n} names Kim_{n}{', on holidays' * (n == 0)}"} for n in range(5)]
+    others = [{"content": "Kim_0 lives in Oslo"}, {"content": "Kim_0 has a boat"}]
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.add_many([*rotas, *others], user_id="bo", infer=False)
+        known = {record.content: record for record in memory.get_all(user_id="bo", limit=7)}
+        memory.backend.related = lambda *_, **__: Hits()  # type: ignore[attr-defined]
+        *_, fourth, last = memory.search("holidays rota of week names", user_id="bo", limit=5)
+        ways = [last.record, *(known[each["content"]] for each in others)]
+        near = Hits(tuple(Hit(record, 0.0, {"walk": 0.99}) for record in ways))
+        memory.backend.related = lambda *_, **__: near  # type: ignore[attr-defined]
+        told = texts(memory.search("holidays rota of week names", user_id="bo", limit=5))
+    assert told[-2:] == [last.record.content, "Kim_0 lives in Oslo"]
+    assert fourth.record.content not in told
 
 
 def test_nothing_is_walked_where_no_neighbour_could_take_a_place() -> None:

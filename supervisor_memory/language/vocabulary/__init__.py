@@ -4,11 +4,10 @@ The vocabulary is that of BERT, by which the embedder cuts texts into pieces of 
 """
 
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
-from itertools import islice, takewhile
 from pathlib import Path
 
 from supervisor_memory.language.terms import stem
@@ -31,10 +30,14 @@ def _words() -> list[str]:
     return sorted(line for line in lines if line.isascii() and line.isalpha())
 
 
-def unusual(some: Collection[str]) -> Iterator[str]:
-    """Those of some terms, of Latin letters alone, that stand for no word of the vocabulary."""
-    words = (term for term in some if len(term) >= SHORTEST and term.isascii() and term.isalpha())
-    return (term for term in words if not _is_known(term))
+def unusual(some: Iterable[str]) -> Sequence[str]:
+    """Those of the different terms of a text that stand for no word of the vocabulary.
+
+    None where most do not, for then the text is in another language. Only terms of Latin letters count.
+    """
+    words = [term for term in some if len(term) >= SHORTEST and term.isascii() and term.isalpha()]
+    rare = [term for term in words if not _is_known(term)]
+    return rare if 2 * len(rare) <= len(words) else ()
 
 
 @lru_cache(maxsize=1 << 14)
@@ -42,6 +45,9 @@ def _is_known(term: str) -> bool:
     """Whether a term is a word of the vocabulary, or what such a word is stemmed to."""
     words = _words()
     begins = term.removesuffix("i")  # of a word that ends with y
-    first = bisect_left(words, begins)
-    alike = takewhile(lambda word: word.startswith(begins), islice(words, first, None))
-    return any(word == term or stem(word) == term for word in alike)
+    at = bisect_left(words, begins)
+    while at < len(words) and words[at].startswith(begins):
+        if words[at] == term or stem(words[at]) == term:
+            return True
+        at += 1
+    return False

@@ -75,17 +75,20 @@ def _chosen(
 ) -> tuple[Sequence[Hit], Sequence[Hit]]:
     """The hits that stay, and the neighbours that come behind them.
 
-    Where all places are taken a neighbour gets that of the last hit, if its way is more relevant than that.
+    Where all places are taken a neighbour gets that of the last hit that is no better neighbour itself, if
+    its way is more relevant than that.
     """
-    kept, added = list(own), list[Hit]()
+    kept, added, known = list(own), list[Hit](), {hit.record.id for hit in own}
+    leads_to = set[str]()
     for hit in reached:
-        known = {each.record.id for each in kept}
         if hit.record.id in known:
+            leads_to.add(hit.record.id)
             continue
         if most is not None and len(kept) + len(added) >= most:
-            if kept[-1].parts.get("relevance", 0.0) >= hit.parts["walk"]:
+            last = next((h for h in reversed(kept[most - places :]) if h.record.id not in leads_to), None)
+            if last is None or last.parts.get("relevance", 0.0) >= hit.parts["walk"]:
                 break
-            kept.pop()
+            kept.remove(last)
         added.append(hit)
         if len(added) == places:
             break
