@@ -5,7 +5,6 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cache
 from typing import Final, Literal
 from uuid import uuid4
 
@@ -122,16 +121,22 @@ class Trail:
     def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
         """A function that logs hits as told to a reader, at each telling."""
         known: turns.Known | None = ports.shared.setdefault(_PACKED, {}) if op == "inject" else None
-        packed = cache(lambda: turns.packed(found.hits, found.dropped, known))
-        records = len(found.hits)
+        # What was considered, until it is packed: the run keeps this function, and needs no more of it.
+        kept: list[Recalling | tuple[str, str]] = [found]
+        tokens = found.note.tokens if op == "inject" else None
+        degraded, records = found.hits.degraded or found.note.degraded, len(found.hits)
         # In a run the same reader may be told the same more than once: with each of its model calls.
         first: dict[Scope, str] = {}
+
+        def packed() -> tuple[str, str]:
+            told = kept[0]
+            if isinstance(told, Recalling):
+                told = kept[0] = turns.packed(told.hits, told.dropped, known)
+            return told
 
         def tell(scope: Scope) -> None:
             if self.reader is not None and not scope.agent_id:
                 scope = replace(scope, agent_id=self.reader)
-            tokens = found.note.tokens if op == "inject" else None
-            degraded = found.hits.degraded or found.note.degraded
             id_ = str(uuid4())
             again = first.setdefault(scope, id_) if scope.run_id is not None else id_
             given = turns.Given(

@@ -104,6 +104,17 @@ def test_other_questions_users_and_limits_have_their_own_answers(backend: Sqlite
     assert len(backend.search(Query("flights", where, terms=("flight",), now=NOW), limit=2)) == 2
 
 
+def test_an_answer_that_no_longer_holds_is_let_go_with_the_next_one(backend: SqliteBackend) -> None:
+    backend.write([record("late flights"), replace(record("flights"), namespace=("domain_facts", "bob"))])
+    for user in ("ada", "bob"):
+        backend.search(Query("flights", Filter(user_id=user), terms=("flight",), now=NOW), limit=10)
+    backend.write([record("early flights")])
+    assert len(backend._known.answers._answers) == 2
+    asked(backend, "early flights")
+    held = [hit.record.content for each in backend._known.answers._answers.values() for hit in each.found]
+    assert sorted(held) == ["early flights", "flights", "late flights"]
+
+
 def test_a_namespace_that_another_handle_made_or_erased_is_noticed_at_once(
     backend: SqliteBackend, tmp_path: Path
 ) -> None:

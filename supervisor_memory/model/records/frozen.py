@@ -36,10 +36,13 @@ class FrozenList(list[Any]):
         return FrozenList, (list(self),)
 
 
+_EMPTY = FrozenDict()  # of most records and messages
+
+
 def frozen(value: Any) -> Any:
     """A copy of a JSON value that cannot be changed, at any depth."""
     if isinstance(value, dict):
-        return FrozenDict({key: frozen(each) for key, each in value.items()})
+        return FrozenDict({key: frozen(each) for key, each in value.items()}) if value else _EMPTY
     return FrozenList(map(frozen, value)) if isinstance(value, list) else value
 
 

@@ -130,7 +130,8 @@ def place(
     while True:
         rules = _Rules(said, view, strategies, judge)
         draft = _drafted(rules, vectors, ids, repeated, first_try=not attempt and not repeated)
-        said = replace(said, is_repeated=said.is_repeated or draft.is_repeated)
+        if draft.is_repeated and not said.is_repeated:
+            said = replace(said, is_repeated=True)
         if not draft.events:
             return replace(said, results=tuple(draft.results))
         try:

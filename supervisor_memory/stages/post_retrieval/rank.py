@@ -223,7 +223,8 @@ def _told(
         asked: The terms of the question, then those of each of its parts; the best counts.
         alike: Takes a cosine; gives the likeness in meaning. None: nothing was compared by meaning.
     """
-    record, parts = hit.record, {**hit.parts}
+    record = hit.record
+    parts = {name: value for name, value in hit.parts.items()}  # noqa: C416  # the collector passes over it
     named = False
     if record.subject and record.kind == "domain-facts":
         subject = terms(record.subject)

@@ -102,7 +102,7 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     gone.update(said_again(told, hidden, view))
     if is_known:
         gone.update(_lost(told, view))
-    if not _is_answered(may_answer, {hit.record.id for hit in holding} - gone, excerpts, asked):
+    if not _is_answered(may_answer, {hit.record.id for hit in holding} - gone, excerpts, found):
         told, answering = [], [hit for hit in answering if hit.record.id in gone]
     ids = {hit.record.id for hit in answering}
     for hit in said:
@@ -122,15 +122,16 @@ def _may_answer(hits: Sequence[Hit]) -> Sequence[Hit]:
     return hits
 
 
-def _is_answered(may_answer: Sequence[Hit], left: Set[str], excerpts: Collection[str], asked: Query) -> bool:
+def _is_answered(
+    may_answer: Sequence[Hit], left: Set[str], excerpts: Collection[str], found: "_Found"
+) -> bool:
     """Whether something answers that may be told: what may not gives no reason to tell something else.
 
     Args:
         left: The ids of messages of which nothing has been found that forbids to tell them.
     """
-    same = _asked(asked.text)
     return any(
-        id_ in excerpts or (not _asks_again(hit.record, same) and may_be_told(hit.record))
+        id_ in excerpts or (not found.asks_again(hit.record) and may_be_told(hit.record))
         for hit in may_answer
         if (id_ := hit.record.id) in left
     )
@@ -149,19 +150,29 @@ class _Found:
     """The messages that a query found, best first, for all readers of a run.
 
     Args:
+        asked: The wordings of the question; see `_asked`.
         near: The ids of those that are near enough to it.
         own: The ids of those that are the user's own.
         now: The ids of those of these that the user said in the running turn.
         alone: Message id → what is quoted of it where no record was read from it and nothing else tells it,
             None: nothing; each is made when the first reader wants it.
+        again: Message id → whether it asks the same once more, found out when the first reader wants it.
     """
 
     query: Query
+    asked: frozenset[str]
     hits: Hits
     near: frozenset[str]
     own: frozenset[str]
     now: frozenset[str] = frozenset()
     alone: dict[str, _Excerpt | None] = field(default_factory=dict)
+    again: dict[str, bool] = field(default_factory=dict)
+
+    def asks_again(self, message: Record) -> bool:
+        """Whether a message asks what the query asks, whatever its figures."""
+        if (known := self.again.get(message.id)) is None:
+            known = self.again[message.id] = _asks_again(message, self.asked)
+        return known
 
 
 def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
@@ -180,7 +191,8 @@ def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
     run = plan.turn.scope.run_id
     now = [each.id for each in own if each.source.run_id == run] if run is not None else ()
     near_ids = frozenset([hit.record.id for hit in near])
-    return _Found(query, ranked, near_ids, frozenset([each.id for each in own]), frozenset(now))
+    own_ids = frozenset([each.id for each in own])
+    return _Found(query, _asked(asked.text), ranked, near_ids, own_ids, frozenset(now))
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
@@ -244,12 +256,11 @@ def _excerpts(  # noqa: PLR0917
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
-    same = _asked(question.text)
     left = most = view.settings.max_context_tokens
     for hit in said:
         id_ = hit.record.id
         is_own = id_ in users
-        if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and _asks_again(hit.record, same)):
+        if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and found.asks_again(hit.record)):
             continue
         if told is None and not is_own:
             texts = [*(hit.record.content for hit in records), *known]

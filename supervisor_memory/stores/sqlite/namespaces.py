@@ -336,7 +336,9 @@ def _asks_for_namespaces_alone(where: Filter) -> bool:
     return where == Filter(user_id=where.user_id, families=where.families, tasks=where.tasks)
 
 
-MOST_ANSWERS: Final = 64
+MOST_ANSWERS: Final = 16
+"""A turn asks four or so. Each of their hits that is kept for longer brings the next full
+collection of garbage nearer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -368,7 +370,7 @@ class Question:
 
 
 class Answers(Generic[T]):
-    """The latest answers, for much is asked again within a turn.
+    """The latest answers, for much is asked again within a turn; those that no longer hold are let go.
 
     Args:
         ends: When an answer ends to hold though nothing has changed, in seconds since 1970; one that has
@@ -398,11 +400,19 @@ class Answers(Generic[T]):
             if (until := self._ends(found)) <= now:
                 return found
             answer = _Answer(found, spaces, now, until)
+            self._forget_former(spaces)
         self._answers[question] = answer
         if len(self._answers) > MOST_ANSWERS:
             with contextlib.suppress(StopIteration, RuntimeError):  # another thread makes room meanwhile
                 self._answers.pop(next(iter(self._answers)), None)
         return answer.found
+
+    def _forget_former(self, spaces: Sequence[Space]) -> None:
+        """Let go of what was found in an earlier state of these namespaces."""
+        present = {space.namespace: space for space in spaces}
+        for question, answer in [*self._answers.items()]:
+            if any(present.get(each.namespace, each) != each for each in answer.spaces):
+                self._answers.pop(question, None)
 
 
 def first_expiry(hits: Hits) -> float:
