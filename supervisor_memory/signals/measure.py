@@ -173,12 +173,13 @@ class Measured:
                 told[name] = values
                 absent.append(_ABSENT)
         places = np.array(rows, dtype=np.intp)
-        table = np.array([values[places] for values in told.values()], dtype=np.float64)
-        are_told = table > np.array(absent)[:, np.newaxis]
         found: list[dict[str, float]] = [{} for _ in rows]
-        for name, column, is_told in zip(told, table.tolist(), are_told.tolist(), strict=True):
-            for parts, value, is_in in zip(found, column, is_told, strict=True):
-                if is_in:
+        for (name, values), least in zip(told.items(), absent, strict=True):
+            column = values[places].tolist()
+            if max(column, default=least) <= least:  # it is told of no row
+                continue
+            for parts, value in zip(found, column, strict=True):
+                if value > least:
                     parts[name] = value
         return [FrozenDict(parts) for parts in found]
 

@@ -128,8 +128,8 @@ def joined(
     Args:
         least: How closely.
         own: Takes rows that share most with the text; gives those of them whose text it is.
-        may_follow: Takes rows and how closely each is joined at most; gives whether anything can follow from
-            them. Where nothing can, there are none.
+        may_follow: Takes rows and the most rarity of names that each can share; gives whether anything can
+            follow from them. Where nothing can, there are none.
     """
     shared, scale = joints.of(text.terms), joints.scale
     if sum([rarity for _, _, rarity in shared]) < least * scale:
@@ -143,14 +143,18 @@ def joined(
     ties = [row for row, value in near.items() if value == closest]
     for row in own(ties) if 0 < len(ties) <= _TIES else ():
         near.pop(row, None)
-    if not near or not may_follow({row: min(most / scale, 1.0) for row, most in near.items()}):
+    if not near or not may_follow(near):
         return {}
-    named, close = text.named(), dict.fromkeys(near, 0.0)
-    for term, rows, rarity in shared:
-        worth = rarity * (1.0 if term in named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK)
+    named = text.named()
+    worths = [
+        1.0 if term in named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK for term, _, _ in shared
+    ]
+    enough = least * scale / max(worths) * _ALMOST
+    close = dict.fromkeys([row for row, most in near.items() if most >= enough], 0.0)
+    for (_, rows, rarity), worth in zip(shared, worths, strict=True) if close else ():
         for row in rows:
             if row in close:
-                close[row] += worth
+                close[row] += rarity * worth
     return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least * scale}
 
 
@@ -235,7 +239,9 @@ def _step(
             continue
         begun = own if way.row < 0 else partial(_itself, way.row)
         is_new = partial(_is_new, best, way, left)
-        may_follow = partial(_may_follow, is_new, left, None if ways_on else fit, least)
+        may_follow = partial(
+            _may_follow, is_new, scale=joints.scale, left=left, fit=None if ways_on else fit, least=least
+        )
         close = joined(joints, text, least=least / left, own=begun, may_follow=may_follow)
         rows = [row for row in close if not _is_said(joints.indexes, row)] if may_be_said else close
         closest = sorted([(left * close[row], number, row) for row in rows], reverse=True)[:_JOINED]
@@ -276,19 +282,24 @@ def _is_new(best: Mapping[int, Reached], way: Reached, left: float, row: int, mo
 
 def _may_follow(
     is_new: Callable[[int, float], bool],
+    near: Mapping[int, float],
+    *,
+    scale: float,
     left: float,
     fit: Fit | None,
     least: float,
-    near: Mapping[int, float],
 ) -> bool:
     """Whether one of some rows can be worth enough, or be gone on from: then there is no `fit`."""
-    new = [row for row, most in near.items() if is_new(row, most)]
-    if fit is None or len(new) > 2 * _JOINED:
-        return bool(new)
-    likeness = fit(np.array(new, dtype=np.intp)).tolist() if new else ()
+    news = ((row, close) for row, most in near.items() if is_new(row, close := min(most / scale, 1.0)))
+    if fit is None:
+        return any(True for _ in news)
+    new = dict(news)
+    if len(new) > 2 * _JOINED:
+        return True
+    likeness = fit(np.array([*new], dtype=np.intp)).tolist() if new else ()
     return any(
-        left * near[row] * (_BY_PATH + (1 - _BY_PATH) * like) >= least
-        for row, like in zip(new, likeness, strict=True)
+        left * close * (_BY_PATH + (1 - _BY_PATH) * like) >= least
+        for close, like in zip(new.values(), likeness, strict=True)
     )
 
 

@@ -6,7 +6,7 @@ another user's, is on no way: only what a search may find is walked over.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cached_property, partial
 from itertools import accumulate, islice
 from math import ceil
 from operator import attrgetter
@@ -155,11 +155,17 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        key_of = keys([seed.record_id for seed in seeds if seed.record_id])
-        self._left_out = frozenset(self._rows_of(key_of.values()))
-        begun = (key_of.get(seed.record_id or "") for seed in self._seeds)
-        self._begun = frozenset(self._rows_of([key for key in begun if key is not None]))
+        self._keys_of, self._ids = keys, frozenset(seed.record_id for seed in seeds if seed.record_id)
+        self._begun = self._rows_with([seed.record_id for seed in self._seeds if seed.record_id])
         self._most_left_out = len({seed.record_id for seed in seeds})
+
+    @cached_property
+    def _left_out(self) -> Collection[int]:
+        """The rows of all seeds; most walks reach nothing, and need not know them."""
+        return self._rows_with(self._ids)
+
+    def _rows_with(self, ids: Collection[str]) -> frozenset[int]:
+        return frozenset(self._rows_of(self._keys_of(ids).values()) if ids else ())
 
     def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]
