@@ -19,7 +19,7 @@ SHORTEST = 4
 def word_pieces() -> AbstractContextManager[Path]:
     """The file of the vocabulary while it is read: a word or piece a line; a piece that goes on a word begins
     with `##`."""
-    return as_file(files(__name__) / "word_pieces.txt")
+    return as_file(files("supervisor_memory.language") / "word_pieces.txt")
 
 
 @cache
