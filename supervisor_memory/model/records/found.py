@@ -20,7 +20,7 @@ class Joint:
     name: str
 
 
-@dataclass(frozen=True, slots=True, init=False)
+@dataclass(frozen=True, slots=True)
 class Hit:
     """A found record, with its score in [0, 1] and the parts of the score.
 
@@ -39,22 +39,6 @@ class Hit:
     excerpt: str | None = None
     path: tuple[Joint, ...] = ()
     made_of: tuple[tuple[str, str], ...] = ()
-
-    def __init__(  # noqa: PLR0917
-        self,
-        record: Record,
-        score: float = 0.0,
-        parts: Mapping[str, float] | None = None,
-        found: str | None = None,
-        excerpt: str | None = None,
-        path: tuple[Joint, ...] = (),
-        made_of: tuple[tuple[str, str], ...] = (),
-    ) -> None:
-        made: Any = self
-        _open(made, _Open)
-        made.record, made.score, made.parts = record, score, {} if parts is None else parts
-        made.found, made.excerpt, made.path, made.made_of = found, excerpt, path, made_of
-        made.__class__ = Hit
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -82,8 +66,7 @@ class Hit:
 
 
 # A search makes a hundred hits, and setting a field of what is frozen takes several times as long. So a hit
-# is open while it is made; the layout of both classes is the same.
-_open = object.__dict__["__class__"].__set__
+# can be made open; the layout of both classes is the same.
 _Open = type("_Open", (), {"__slots__": Hit.__slots__})
 
 
