@@ -31,7 +31,7 @@ def _words() -> list[str]:
 
 
 def unusual(some: Iterable[str]) -> Sequence[str]:
-    """Those of the different terms of a text that stand for no word of the vocabulary.
+    """Find the different terms of a text that are no word of the vocabulary in any of its forms.
 
     None where most do not, for then the text is in another language. Only terms of Latin letters count.
     """

@@ -521,7 +521,7 @@ class Index:
         return self._postings.few(term, most)
 
     def living(self, rows: Sequence[int]) -> Sequence[int]:
-        """Those of some rows that are not of removed records."""
+        """Leave out the rows of removed records."""
         return rows if self.size == len(self._row_of) else [row for row in rows if self.alive[row]]
 
     def is_said(self, row: int) -> bool:

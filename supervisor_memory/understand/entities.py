@@ -107,8 +107,10 @@ def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
 
 
 def named_terms(text: str) -> frozenset[str]:
-    """The terms of all names in a text, and of words that no large English vocabulary has: records that share
-    them are about one thing, and not only alike in their words."""
+    """Collect the terms of all names in a text, and of words outside a large English vocabulary.
+
+    Records that share them are about one thing, and not only alike in their words.
+    """
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
 
 

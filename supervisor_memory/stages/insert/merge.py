@@ -193,7 +193,7 @@ def _is_enough(kept: str, *records: Record) -> bool:
 
 
 def _words(text: str) -> frozenset[str]:
-    """The words of a text but for its names, which say what it is about."""
+    """The words of a text without its names."""
     return frozenset(terms(text)).difference(*(terms(each.key) for each in entities(text)))
 
 

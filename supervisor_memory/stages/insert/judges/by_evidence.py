@@ -173,8 +173,11 @@ def in_one_kind(
 
 
 def _only_name_a_file(old: Record, new: Candidate) -> bool:
-    """Whether two statements name one file, and neither is the file that an agent wrote: what each tells of
-    it may be anything, where it lies or what is loaded from it."""
+    """Whether two statements only mention one file.
+
+    Neither is the file that an agent wrote, so what each tells of it may be anything: where it lies, what is
+    loaded from it.
+    """
     return old.attribute == ARTIFACT and all(_OF_FILES.isdisjoint(each.metadata) for each in (old, new))
 
 
