@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
+from supervisor_memory.language.stemmer import stem_of
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 CJK = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u1100-\u11ff\uac00-\ud7a3"
@@ -110,5 +110,4 @@ Source: the steps of Porter's second stemmer, https://snowballstem.org/algorithm
 def stem(word: str) -> str:
     if not word.endswith(_ENDINGS) or len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
-    # A stemmer keeps the word it works on, so threads must not share one; making one costs nothing.
-    return str(EnglishStemmer().stemWord(word))
+    return stem_of(word)
