@@ -5,13 +5,14 @@ other records, and lexical indexes have to be built again.
 """
 
 import re
+import threading
 import unicodedata
 from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Literal
 
-from supervisor_memory.language.stemmer import stem_of
+from Stemmer import Stemmer  # type: ignore[import-not-found]  # compiled, without types
 
 HAN = "\u3005\u3007\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U000323af"
 CJK = HAN + "\u3041-\u3096\u309d-\u309f\u30a1-\u30fa\u30fc-\u30ff\u1100-\u11ff\uac00-\ud7a3"
@@ -96,18 +97,21 @@ def _of_word(word: str) -> Sequence[str]:
     return [*([word] if parts else ()), *(stem(part) for part in parts if part not in STOP_WORDS)]
 
 
-_ENDINGS = (
-    *("s", "ed", "ing", "y", "Y", "e", "l", "li", "anci", "enci", "ogi", "iti", "ion", "er", "ator"),
-    *("ism", "ogist", "ic", "ant", "ent"),
-)
-"""With which a word ends that the stemmer may change.
+class _OfThisThread(threading.local):
+    """A stemmer keeps the word it works on, so threads must not share one."""
 
-Source: the steps of Porter's second stemmer, https://snowballstem.org/algorithms/english/stemmer.html.
-"""
+    def __init__(self) -> None:
+        self.english = Stemmer("english", 0)  # it would keep words that are to be erased
 
 
-@lru_cache(maxsize=1 << 16)
+_stemmer = _OfThisThread()
+
+
 def stem(word: str) -> str:
-    if not word.endswith(_ENDINGS) or len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
+    """The stem of an English word by Porter's second stemmer; other words, and very long ones, are their own.
+
+    Source: https://snowballstem.org/algorithms/english/stemmer.html.
+    """
+    if len(word) > _LONGEST_STEMMED or not (word.isascii() and word.isalpha()):
         return word
-    return stem_of(word)
+    return str(_stemmer.english.stemWord(word))

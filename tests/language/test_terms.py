@@ -1,8 +1,6 @@
 """The words of a text."""
 
-import random
 import re
-import string
 import threading
 import time
 import unicodedata
@@ -10,10 +8,8 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from snowballstemmer.english_stemmer import EnglishStemmer  # type: ignore[import-untyped]  # it ships no types
 
-from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, stem, terms
-from supervisor_memory.language.vocabulary import word_pieces
+from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, terms
 from tests.cases import every_case
 
 
@@ -96,18 +92,6 @@ def test_a_megabyte_takes_a_moment(text: str) -> None:
     started = time.perf_counter()
     terms(long)
     assert time.perf_counter() - started < 10
-
-
-def test_words_have_the_stems_that_the_published_stemmer_gives() -> None:
-    dice = random.Random(7)
-    ends = ["", "t", "a", "ional", "ment", "bl", "even", "ogi", "iz", "at", "y", "ing", "ous", "rr", "d"]
-    ends += ["s", "ies", "eed", "edly", "ingly", "ying", "ousness", "biliti", "lessly", "ative", "ion", "ll"]
-    begun = ("".join(dice.choices(string.ascii_lowercase, k=k % 7 + 1)) for k in range(9_000))
-    words = {each + ends[k % len(ends)] for k, each in enumerate(begun)}
-    with word_pieces() as path:
-        known = [word for word in path.read_text("utf-8").split() if word.isascii() and word.isalpha()]
-    words |= STOP_WORDS | {word + dice.choice(ends) for word in known[::4]} | set(known[::4])
-    assert [word for word in words if stem(word) != EnglishStemmer().stemWord(word)] == []
 
 
 def test_threads_stem_the_same_words_to_the_same_stems() -> None:
