@@ -6,10 +6,11 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 """
 
 import json
-import math
-from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from binascii import a2b_base64, b2a_base64
+from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import uuid4
 
@@ -33,6 +34,7 @@ MOST: Final = 20_000
 """How many rows are kept; the oldest make room."""
 _DROPPED: Final = 20
 _DIGITS: Final = 3
+_BEHIND_A_NAME: Final = "\n"
 _PAUSE_SECONDS: Final = 120.0
 _MICRO: Final = 1_000_000
 _QUOTED: Final = json.encoder.encode_basestring_ascii
@@ -271,11 +273,15 @@ def _known_text(hit: "Hit", reason: str, known: Known) -> str:
 
 def _text(hit: "Hit", reason: str) -> str:
     """The score of a hit, the reason, and its parts, in JSON."""
-    parts, values = hit.parts, (hit.score, *hit.parts.values())
-    if math.isfinite(sum(values)):
-        return _form(reason, tuple(parts)) % values
-    rounded = {name: round(float(value), _DIGITS) for name, value in parts.items()}
-    return f"{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{json.dumps(rounded)}"
+    names, pack = _form(tuple(hit.parts))
+    numbers = b2a_base64(pack(*hit.parts.values()), newline=False).decode()
+    return f'{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{names}{numbers}"'
+
+
+@lru_cache(maxsize=1_024)
+def _form(names: tuple[str, ...]) -> tuple[str, Callable[..., bytes]]:
+    """The names of a hit's parts as its entry begins with them, and what packs their numbers."""
+    return _QUOTED("".join([name + _BEHIND_A_NAME for name in names]))[:-1], Struct(f"<{len(names)}d").pack
 
 
 def _of(hit: "Hit") -> str:
@@ -283,13 +289,18 @@ def _of(hit: "Hit") -> str:
     return f",{json.dumps(hit.made_of, separators=(',', ':'))}" if hit.made_of else ""
 
 
-@lru_cache(maxsize=1_024)
-def _form(reason: str, names: tuple[str, ...]) -> str:
-    """A form for a score, a reason, and JSON of numbers with these names, to be filled by `%`."""
-    number = f"%.{_DIGITS}f"
-    numbers = ",".join(f"{_QUOTED(name).replace('%', '%%')}:{number}" for name in names)
-    return f"{number},{_QUOTED(reason).replace('%', '%%')},{{{numbers}}}"
-
-
 def _unpacked(text: str) -> tuple[Shown, ...]:
-    return tuple(Shown(*each) for each in json.loads(text))
+    return tuple(
+        Shown(id_, rank, score, reason, _parts_of(parts), *made_of)
+        for id_, rank, score, reason, parts, *made_of in json.loads(text)
+    )
+
+
+def _parts_of(told: str | Mapping[str, float]) -> Mapping[str, float]:
+    """The parts of a hit: in earlier entries as they are, in later ones their names, then all numbers in
+    base64, which takes half the time to write."""
+    if not isinstance(told, str):
+        return told
+    *names, numbers = told.split(_BEHIND_A_NAME)
+    values = Struct(f"<{len(names)}d").unpack(a2b_base64(numbers))
+    return {name: round(value, _DIGITS) for name, value in zip(names, values, strict=True)}

@@ -1,5 +1,6 @@
 """What readers were told, as the log keeps it."""
 
+import json
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -90,6 +91,20 @@ def test_no_text_name_of_a_user_or_of_a_session_is_kept(memory: SupervisorMemory
         memory.backend.audit.flush()
         [row] = connection.execute("SELECT * FROM notes").fetchall()
     assert not {"Zanzibar", ANA, "monday"} & {word for cell in row for word in str(cell).split('"')}
+
+
+def test_the_parts_of_a_hit_are_read_as_an_earlier_release_wrote_them(memory: SupervisorMemory) -> None:
+    memory.write("Use tables.", user_id=ANA)
+    ask(memory, "Which format?")
+    log = memory.backend.audit
+    log.flush()
+    [[told]] = [note.shown for note in log.notes(1)]
+    parts = json.dumps({name: round(value, 3) for name, value in told.parts.items()})
+    earlier = f'[["{told.record_id}",1,{told.score:.3f},"{told.reason}",{parts}]]'
+    with log._database.writing() as connection:
+        connection.execute("UPDATE notes SET shown = ?", (earlier,))
+    assert log.notes(1)[0].shown == (told,)
+    assert told.parts["standing"] == 1.0
 
 
 def test_an_erasure_removes_what_a_user_was_told_and_counts_it(memory: SupervisorMemory) -> None:

@@ -224,7 +224,7 @@ def _told(
         alike: Takes a cosine; gives the likeness in meaning. None: nothing was compared by meaning.
     """
     record = hit.record
-    parts = {name: value for name, value in hit.parts.items()}  # noqa: C416  # the collector passes over it
+    parts = {**hit.parts}
     named = False
     if record.subject and record.kind == "domain-facts":
         subject = terms(record.subject)
