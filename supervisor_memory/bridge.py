@@ -6,7 +6,6 @@ call which hangs for ever never keeps the process from ending.
 
 import asyncio
 import contextvars
-import functools
 import os
 import threading
 import time
@@ -15,9 +14,10 @@ from concurrent.futures import Future
 from concurrent.futures import TimeoutError as FutureTimeout
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial, update_wrapper
 from math import inf
 from queue import Empty, SimpleQueue
-from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, Concatenate, Generic, ParamSpec, Protocol, TypeAlias, TypeVar
 
 from supervisor_memory.errors import DeadlineExceeded
 
@@ -46,6 +46,51 @@ def seconds_left() -> float:
     return _waited_for() - time.monotonic()
 
 
+_Job: TypeAlias = Callable[[], Callable[[], object]]
+"""Does something, and returns what tells whoever waits for it: called when the thread is free again, so that
+the one need not wait for the other to give way."""
+
+
+class _Handed(Generic[T]):
+    """A call that another thread makes, in the context of the one that waits for it.
+
+    A future does as much with three times the work, and of such calls a turn makes a dozen.
+    """
+
+    __slots__ = ("_call", "_context", "_done", "_error", "_result", "_taken")
+
+    def __init__(self, call: Callable[[], T]) -> None:
+        self._call, self._context = call, contextvars.copy_context()
+        self._taken, self._done = threading.Lock(), threading.Lock()
+        self._done.acquire()
+        self._error: BaseException | None = None
+
+    def take(self) -> bool:
+        """Whether the call is still to be made; whoever is told so decides whether it is."""
+        return self._taken.acquire(blocking=False)
+
+    def __call__(self) -> Callable[[], None]:
+        if self.take():
+            try:
+                self._result = self._context.run(self._call)
+            except BaseException as error:  # noqa: BLE001  # handed to whoever waits
+                self._error = error
+        return self._done.release
+
+    def is_done(self, *, seconds: float) -> bool:
+        """Whether it is done, or left, within so many seconds."""
+        return self._done.acquire(timeout=min(max(seconds, 0), threading.TIMEOUT_MAX))
+
+    def result(self) -> T:
+        """What the call returned, or its error; to be asked once, when it is done."""
+        if (error := self._error) is None:
+            return self._result
+        try:
+            raise error
+        finally:
+            del error, self._error  # whose traceback leads back here
+
+
 class _Workers:
     """Daemon threads, `size` at most, as many as are needed; what is handed in keeps its caller's context."""
 
@@ -56,32 +101,38 @@ class _Workers:
 
     def _reset(self) -> None:
         self._lock = threading.Lock()
-        self._jobs: SimpleQueue[Callable[[], None]] = SimpleQueue()
+        self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._threads = 0
         self._busy = 0
-        self.late: set[Future[Any]] = set()
+        self.late: set[_Job] = set()
+        """What nobody waits for any more, though it was begun."""
         self._pid = os.getpid()
 
     def submit(self, call: Callable[[], T]) -> "Future[T]":
-        if self._pid != os.getpid():  # threads do not survive a fork
-            self._reset()
         future: Future[T] = Future()
         context = contextvars.copy_context()
 
-        def job() -> None:
-            if future.set_running_or_notify_cancel():
-                try:
-                    future.set_result(context.run(call))
-                except BaseException as error:  # noqa: BLE001  # handed to whoever waits
-                    future.set_exception(error)
+        def job() -> Callable[[], object]:
+            if not future.set_running_or_notify_cancel():
+                return lambda: None
+            try:
+                return partial(future.set_result, context.run(call))
+            except BaseException as error:  # noqa: BLE001  # handed to whoever waits
+                return partial(future.set_exception, error)
 
+        self.hand(job)
+        return future
+
+    def hand(self, job: _Job) -> None:
+        """Have a thread do something."""
+        if self._pid != os.getpid():  # threads do not survive a fork
+            self._reset()
         with self._lock:
             self._busy += 1
             if self._busy > self._threads and self._threads < self.size:
                 self._threads += 1
                 threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
         self._jobs.put(job)
-        return future
 
     def _work(self) -> None:
         jobs, lock = self._jobs, self._lock
@@ -94,10 +145,24 @@ class _Workers:
                         self._threads -= 1
                         return
                 continue
-            job()
-            del job  # and the context that it keeps
+            tell = job()
             with lock:
                 self._busy -= 1
+            tell()
+            if self.late:
+                self.late.discard(job)
+            del job, tell  # and the context that they keep
+
+    def leave_alone(self, call: _Handed[Any]) -> bool:
+        """Whether a call is late: nobody waits for it any more. Not begun, it is not made; else its thread is
+        lost until it ends."""
+        if call.take():
+            return True
+        self.late.add(call)
+        if call.is_done(seconds=0):
+            self.late.discard(call)
+            return False
+        return True
 
 
 class Bridge:
@@ -137,24 +202,14 @@ class Bridge:
             finally:
                 _here.until = inf
 
-        future = workers.submit(call)
-        try:
-            return future.result(timeout=max(seconds, 0))
-        except FutureTimeout:
-            if future.done():
-                raise  # the call's own TimeoutError
-            self._leave_alone(future, workers)
+        handed = _Handed(call)
+        workers.hand(handed)
+        if not handed.is_done(seconds=seconds) and workers.leave_alone(handed):
             raise DeadlineExceeded(
                 f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
                 "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
-            ) from None
-
-    def _leave_alone(self, future: "Future[Any]", workers: _Workers) -> None:
-        """A call nobody waits for any more: it is not begun, or its thread is lost until it ends."""
-        if not future.cancel():
-            with self._lock:
-                workers.late.add(future)
-            future.add_done_callback(workers.late.discard)
+            )
+        return handed.result()
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a synchronous call on a thread, without blocking the event loop.
@@ -241,7 +296,7 @@ def passed_on(
     def called(self: Outer, /, *args: P.args, **kwargs: P.kwargs) -> T:
         return verb(inner(self), *args, **kwargs)
 
-    functools.update_wrapper(called, verb)
+    update_wrapper(called, verb)
     return called
 
 
@@ -249,7 +304,7 @@ def twin(verb: Callable[Concatenate[S, P], T]) -> Callable[Concatenate[S, P], Co
     """The async twin of a verb: the same call, off the event loop."""
 
     async def called(self: S, /, *args: P.args, **kwargs: P.kwargs) -> T:
-        return await self.services.bridge.run(functools.partial(verb, self), *args, **kwargs)
+        return await self.services.bridge.run(partial(verb, self), *args, **kwargs)
 
-    functools.update_wrapper(called, verb)
+    update_wrapper(called, verb)
     return called

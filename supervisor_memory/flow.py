@@ -53,7 +53,7 @@ V = TypeVar("V")
 W = TypeVar("W")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class _Carrying:
     """A value that carries facts from one operator of a recipe to the next, each keyed by its type."""
 
@@ -99,7 +99,7 @@ class Turn:
     explain: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Recalling(_Carrying):
     """The value that travels through recall. `dropped` holds found but withheld records, with reasons."""
 
@@ -161,7 +161,7 @@ class Outcome:
             check_score(self.score)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Remembering(_Carrying):
     """What travels through the stages of remember.
 

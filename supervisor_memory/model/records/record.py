@@ -324,7 +324,7 @@ def _newest(messages: Iterable[str | None]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(filter(None, messages)))[-_MOST_REF_IDS:]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Candidate:
     """A statement on its way to become a record, or to change one.
 
