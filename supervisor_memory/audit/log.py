@@ -232,7 +232,7 @@ class AuditLog:
                 connection.executemany(f"{_PUT_ACCESS} VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", rows)
         if entries and self._is_asked_for_reads:
             self._read_notes(connection)
-        elif entries:
+        elif any(isinstance(each, Access) for each in entries):
             connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
 
     def _read_notes(self, connection: apsw.Connection) -> None:

@@ -4,9 +4,11 @@ A turn makes over a hundred such copies, of up to two dozen fields. Those of dat
 tenth of the time: what travels through the stages, and is kept nowhere, has none.
 """
 
-from collections.abc import Callable, Mapping
+from collections import deque
+from collections.abc import Callable
 from dataclasses import fields
 from functools import cache
+from itertools import repeat
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,40 +23,64 @@ else:
             TypeError: there is no such field.
         """
         kind = type(old)
-        names, setters, values, is_checked = _fields_of(kind)
-        if not changes.keys() <= names:
+        names, several, opened, put, is_checked = _fields_of(kind)
+        if not changes.keys() <= names.keys():
             unknown = next(name for name in changes if name not in names)
-            raise TypeError(f"{kind.__name__} has no field {unknown!r}; it has {', '.join(sorted(names))}")
-        made = object.__new__(kind)
-        if setters is None:
+            raise TypeError(f"{kind.__name__} has no field {unknown!r}; it has {', '.join(names)}")
+        if several is None:
+            made = object.__new__(kind)
             object.__setattr__(made, "__dict__", old.__dict__ | changes)
         else:
-            for put, value in zip(setters.values(), values(old), strict=False):
-                put(made, value)
+            made = object.__new__(opened)
+            _do_all(map(put, repeat(made), names, several(old)))
             for name, value in changes.items():
-                setters[name](made, value)
+                put(made, name, value)
+            if opened is not kind:
+                made.__class__ = kind
         if is_checked:
             made.__post_init__()
         return made
 
 
-class _Fields(NamedTuple):
-    """The fields of a class: their names, what puts a value into each and what reads all of them, where
-    there are slots, and whether the class checks them."""
+_do_all = deque[None](maxlen=0).extend  # and keep nothing of it
 
-    names: frozenset[str]
-    setters: Mapping[str, Callable[[Any, Any], None]] | None
-    several: Callable[[Any], Any]
+
+class _Fields(NamedTuple):
+    """How values of a class are copied.
+
+    Args:
+        names: Its fields.
+        several: Reads all of them, where they are in slots.
+        opened: A class of the same layout that is not frozen, or the class itself where there is none.
+        put: Puts a value into a field of it.
+        is_checked: Whether the class checks them.
+    """
+
+    names: dict[str, None]
+    several: Callable[[Any], Any] | None
+    opened: type
+    put: Callable[[Any, str, Any], None]
     is_checked: bool
 
 
 @cache
 def _fields_of(kind: type) -> _Fields:
-    names = [each.name for each in fields(kind)]
-    several = attrgetter(*names, "__class__")  # of one name it would read no tuple
-    has_slots = not kind.__dictoffset__
-    setters = {name: getattr(kind, name).__set__ for name in names} if has_slots else None
-    return _Fields(frozenset(names), setters, several, hasattr(kind, "__post_init__"))
+    names = dict.fromkeys(each.name for each in fields(kind))
+    several = None if kind.__dictoffset__ else attrgetter(*names, "__class__")  # of one it reads no tuple
+    opened: type = type("_Open", (), {"__slots__": tuple(names)})
+    is_checked = hasattr(kind, "__post_init__")
+    if several is None or not _have_one_layout(opened, kind):
+        return _Fields(names, several, kind, object.__setattr__, is_checked)
+    return _Fields(names, several, opened, setattr, is_checked)
+
+
+def _have_one_layout(one: type, other: type) -> bool:
+    made: Any = object.__new__(one)
+    try:
+        made.__class__ = other
+    except TypeError:
+        return False
+    return True
 
 
 __all__ = ["replace"]

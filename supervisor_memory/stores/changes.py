@@ -3,7 +3,7 @@
 import base64
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
@@ -134,7 +134,14 @@ def _plain(record: Record, read: Callable[[str], Record], **changed: object) -> 
         told = f"record {record.id} holds a time that is no number; pass seconds since 1970"
         raise InvalidContent(told, record_id=record.id)
     known = read(text)
-    return known, known.to_json() if known.metadata else text  # of keys 1 and "1" the text has both
+    return known, text if _has_texts_as_keys(record.metadata) else known.to_json()
+
+
+def _has_texts_as_keys(value: object) -> bool:
+    """Whether the keys in a value differ in JSON, too: of keys 1 and "1" its text would have both."""
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _has_texts_as_keys(each) for key, each in value.items())
+    return not isinstance(value, (list, tuple)) or all(map(_has_texts_as_keys, value))
 
 
 def _read(text: str) -> Record:

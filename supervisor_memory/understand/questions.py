@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from itertools import chain
+from itertools import chain, compress
 from typing import Final, Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import lexicon
@@ -90,8 +90,9 @@ def opening(text: str) -> Opening | None:
     if not said or len(said) > _LONGEST_OPENING or _SENTENCES["turns_away"].search(said):
         return None
     clauses = _clauses(said)
-    rest = [each for each in clauses if not _is_greeting(each)]
-    is_greeted = any(_is_greeting(each) and not _only_answers(each) for each in clauses)
+    greets = [_is_greeting(each) for each in clauses]
+    rest = [each for each, is_greeting in zip(clauses, greets, strict=True) if not is_greeting]
+    is_greeted = not all(map(_only_answers, compress(clauses, greets)))
     if not rest:
         return Opening("greeting") if is_greeted else None
     asking = [_asks_something(each) for each in rest[:-1]]
@@ -166,7 +167,7 @@ def _only_answers(clause: str) -> bool:
 
 def _is_greeting(clause: str) -> bool:
     rest = _SENTENCES["arrives"].sub("", clause).strip(_EDGES)
-    return not rest or SMALL_TALK.fullmatch(rest) is not None or SMALL_TALK.fullmatch(clause) is not None
+    return not rest or any(SMALL_TALK.fullmatch(each) for each in {rest, clause})
 
 
 def _goes_on(clause: str) -> bool:

@@ -21,6 +21,7 @@ from supervisor_memory.model.records import (
     Record,
     content_hash,
 )
+from supervisor_memory.model.records.found import left_out
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
@@ -120,9 +121,9 @@ def _with_said(
     for hit in said:
         id_ = hit.record.id
         if id_ not in ids:
-            dropped.append(Considered(hit, "no-answer"))
+            dropped.append(left_out(hit, "no-answer"))
         elif id_ in gone or id_ not in excerpts:
-            dropped.append(Considered(hit, "untold" if id_ in gone else "left-out"))
+            dropped.append(left_out(hit, "untold" if id_ in gone else "left-out"))
     items = (*plan.hits.items, *[hit for hit in told if hit.record.id not in gone])
     return replace(plan, hits=replace(plan.hits, items=items), dropped=(*plan.dropped, *dropped))
 
@@ -166,6 +167,7 @@ class _Found:
         near: The ids of those that are near enough to it.
         own: The ids of those that are the user's own.
         now: The ids of those of these that the user said in the running turn.
+        heard: The ids of those that any reader may be told.
         alone: Message id → what is quoted of it where no record was read from it and nothing else tells it,
             None: nothing; each is made when the first reader wants it.
         again: Message id → whether it asks the same once more, found out when the first reader wants it.
@@ -177,6 +179,7 @@ class _Found:
     near: frozenset[str]
     own: frozenset[str]
     now: frozenset[str] = frozenset()
+    heard: frozenset[str] = frozenset()
     alone: dict[str, _Excerpt | None] = field(default_factory=dict)
     again: dict[str, bool] = field(default_factory=dict)
 
@@ -204,23 +207,27 @@ def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
     now = [each.id for each in own if each.source.run_id == run] if run is not None else ()
     near_ids = frozenset([hit.record.id for hit in near])
     own_ids = frozenset([each.id for each in own])
-    return _Found(query, _asked(asked.text), ranked, near_ids, own_ids, frozenset(now))
+    heard = frozenset([hit.record.id for hit in ranked.items if _is_for_all(hit.record)])
+    return _Found(query, _asked(asked.text), ranked, near_ids, own_ids, frozenset(now), heard)
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
     """The messages near the question that are a reader's business, and the others, with the reason."""
     says, agent_id = is_shown_in(turn.messages), turn.scope.agent_id
+    heard, near, now = found.heard, found.near, found.now
     said: list[Hit] = []
     others: list[Considered] = []
     for hit in found.hits.items:
-        if not is_heard(hit.record, agent_id):
-            others.append(Considered(hit, "not-for-you"))
-        elif says(hit.record) or (hit.record.id in found.now and not _states(hit.record.content)):
-            others.append(Considered(hit, "already-said"))
-        elif hit.record.id in found.near:
+        record = hit.record
+        id_ = record.id
+        if id_ not in heard and not is_heard(record, agent_id):
+            others.append(left_out(hit, "not-for-you"))
+        elif says(record) or (id_ in now and not _states(record.content)):
+            others.append(left_out(hit, "already-said"))
+        elif id_ in near:
             said.append(hit)
         else:
-            others.append(Considered(hit, "below-threshold"))
+            others.append(left_out(hit, "below-threshold"))
     return said, others
 
 
@@ -263,8 +270,6 @@ def _excerpts(  # noqa: PLR0917
         records: What the note tells anyway.
     """
     users, alone = found.own, found.alone
-    own = [hit.record.content for hit in said if hit.record.id in users]
-    known = [] if asks_for_a_reply(question.text) else own
     told: list[frozenset[str]] | None = None  # where no reply is looked at, nobody asks
     excerpts: dict[str, Hit] = {}
     wordings, asked = {content_hash(question.text)}, frozenset(question.terms)
@@ -275,8 +280,8 @@ def _excerpts(  # noqa: PLR0917
         if left <= (0 if is_own else _BY_OTHERS * most) or (is_own and found.asks_again(hit.record)):
             continue
         if told is None and not is_own:
-            texts = [*(hit.record.content for hit in records), *known]
-            told = [words for text in texts for words in _told_in(text)]
+            known = [] if asks_for_a_reply(question.text) else [hit for hit in said if hit.record.id in users]
+            told = [words for each in (*records, *known) for words in _told_in(each.record.content)]
         others = () if is_own or told is None else told
         ids = became.read_as.get(id_)
         read = [each for each in records if each.record.id in ids] if ids else ()
@@ -356,6 +361,10 @@ def is_heard(message: Record, agent_id: str | None) -> bool:
     """Whether a reader may be told a message: an agent is told the user's words and its own."""
     is_theirs = agent_id in (None, message.source.speaker) or message.source.source_class == "user"
     return is_theirs and not message.metadata.get(UNSURE)
+
+
+def _is_for_all(message: Record) -> bool:
+    return message.source.source_class == "user" and not message.metadata.get(UNSURE)
 
 
 def _is_alike(hit: Hit, least: float) -> bool:

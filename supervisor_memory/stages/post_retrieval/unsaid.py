@@ -61,11 +61,11 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     """
     if not messages:
         return Became()
-    asked = frozenset(message.id for message in messages)
-    users = {message.user_id for message in messages}
-    user_id = messages[0].user_id if len(users) == 1 else None
-    where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
     contents = {message.id: message.content for message in messages}
+    asked = frozenset(contents)
+    users = {message.namespace[1] for message in messages}
+    user_id = users.pop() if len(users) == 1 else None
+    where = Filter(user_id, statuses=None, ref_ids=tuple(sorted(asked)))
     whole: set[str] = set()
     outdated: defaultdict[str, set[str]] = defaultdict(set)
     read_as: defaultdict[str, set[str]] = defaultdict(set)

@@ -53,6 +53,13 @@ class _Place:
     nbytes: int = 0  # as counted last
     searches: int = 0  # until it is counted again
     begun: dict[namespace.Space, rounded.Begun] = field(default_factory=dict)  # and not read to the end
+    since: int = 0
+    changed: dict[int, int] = field(default_factory=dict)
+    """Key → the revision by which its record was seen to have changed last, after revision `since`."""
+
+    def is_unchanged(self, key: int, revision: int) -> bool:
+        """Whether a record is known to be as it was at a revision; the lock is held."""
+        return revision >= max(self.since, self.changed.get(key, 0))
 
 
 class VectorsLate(Exception):
@@ -203,6 +210,7 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
     if place.revision < space.rebuilt or place.revision < 0:
         place.index = NamespaceIndex(packed.load(connection, space.namespace))
         place.begun.clear()
+        place.since, place.changed = space.revision, {}
     else:
         _follow(connection, space, place)
     place.revision, place.searches = space.revision, 0
@@ -211,11 +219,14 @@ def _bring_up_to_date(connection: apsw.Connection, space: Space, place: _Place) 
 def _follow(connection: apsw.Connection, space: Space, place: _Place) -> None:
     """Bring an index up to date with the records changed since its revision."""
     for key, entry, embedder, blob in packed.changed(connection, space.namespace, since=place.revision):
+        place.changed[key] = space.revision
         if entry is None:
             place.index.drop(key)
             continue
         vector = None if blob is None else (str(embedder), from_bytes(blob))
         place.index.put(key, entry, vector)
+    if len(place.changed) > MOST_RECORDS:
+        place.since, place.changed = space.revision, {}
 
 
 MOST_RECORDS: Final = 4_096
@@ -274,6 +285,12 @@ class Readable:
         self._connection, self._kept, self._query = connection, kept, query
         self._revisions = {space.namespace: space.revision for space in spaces}
         self._rebuilt = {space.namespace: space.rebuilt for space in spaces}
+        self._places: Mapping[str, _Place] = {}
+
+    def beside(self, loaded: Loaded) -> "Readable":
+        """The same, beside indexes that know what has changed, as long as these are locked."""
+        self._places = {space.namespace: place for space, place in loaded.places}
+        return self
 
     def __call__(self, keys: Sequence[int]) -> Mapping[int, Record]:
         if not _asks_for_namespaces_alone(self._query.where):  # SQLite can tell which, without reading all
@@ -297,9 +314,14 @@ class Readable:
     def _unchanged(self, keys: Sequence[int]) -> dict[int, Record]:
         """The known records whose namespace has changed since, though they have not."""
         known = self._kept.known(keys)
-        select = f"SELECT records.key, namespace, records.revision {_OF_KEYS}"
-        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(list(known)),)) if known else ()
         same: dict[int, _As] = {}
+        for key, (record, space, seen) in known.items():
+            place = self._places.get(space)
+            if place is not None and place.is_unchanged(key, seen):
+                same[key] = record, space, self._revisions[space]
+        asked = [key for key in known if key not in same]
+        select = f"SELECT records.key, namespace, records.revision {_OF_KEYS}"
+        rows: Iterable[Any] = self._connection.execute(select, (json.dumps(asked),)) if asked else ()
         for key, present, revision in rows:
             record, space, seen = known[key]
             if space == present and max(revision, self._rebuilt.get(space, inf)) <= seen:
@@ -411,8 +433,10 @@ class Answers(Generic[T]):
         """Let go of what was found in an earlier state of these namespaces."""
         present = {space.namespace: space for space in spaces}
         for question, answer in [*self._answers.items()]:
-            if any(present.get(each.namespace, each) != each for each in answer.spaces):
-                self._answers.pop(question, None)
+            for each in answer.spaces:
+                if present.get(each.namespace, each) != each:
+                    self._answers.pop(question, None)
+                    break
 
 
 def first_expiry(hits: Hits) -> float:

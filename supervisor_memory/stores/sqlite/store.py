@@ -305,7 +305,7 @@ class SqliteBackend(Verbs):
                     query,
                     limit=limit,
                     least=least,
-                    readable=readable,
+                    readable=readable.beside(loaded),
                     keys=readable.keys_of,
                     vectors=loaded.vectors,
                 )
@@ -321,7 +321,7 @@ class SqliteBackend(Verbs):
             readable = Readable(connection, known.records, query, spaces)
 
             def look(loaded: Loaded) -> Sequence[tuple[int, Sequence[Record]]]:
-                return naming(loaded.indexes, names, limit=limit, readable=readable)
+                return naming(loaded.indexes, names, limit=limit, readable=readable.beside(loaded))
 
             return known.namespaces.look(connection, spaces, look) if spaces else [(0, ())] * len(names)
 
@@ -593,6 +593,7 @@ def _search(
     least = _FOR_THE_ANSWER * seconds_left()
 
     def look(loaded: Loaded) -> Hits:
+        readable.beside(loaded)
         try:
             return search(loaded.indexes, query, limit=limit, readable=readable, vectors=loaded.vectors)
         except VectorsLate:

@@ -428,7 +428,8 @@ class Writing:
         user_id, session_id, agent_id, at = after
         rows: Sequence[Any] = self._connection.execute(_ONE_MORE, (user_id, session_id, at)).fetchall()
         told = rows[0][1:] if rows else (at, at, 1)
-        new = [each for each in dict.fromkeys(("", agent_id)) if each not in {row[0] for row in rows}]
+        there = {row[0] for row in rows}
+        new = [each for each in dict.fromkeys(("", agent_id)) if each not in there]
         if new:
             self._connection.executemany(_NEW_ROW, [(user_id, session_id, each, *told) for each in new])
 
