@@ -44,10 +44,24 @@ def unusual(some: Iterable[str]) -> Sequence[str]:
 def _is_known(term: str) -> bool:
     """Whether a term is a word of the vocabulary, or what such a word is stemmed to."""
     words = _words()
-    begins = term.removesuffix("i")  # of a word that ends with y
+    begins = (
+        term[:-1] if term.endswith(("i", "e")) else term
+    )  # of a word that ends with y or, as -ing, without
     at = bisect_left(words, begins)
     while at < len(words) and words[at].startswith(begins):
         if words[at] == term or stem(words[at]) == term:
             return True
         at += 1
     return False
+
+
+def is_word(word: str) -> bool:
+    """Whether a word in small letters is one of the vocabulary, or has a form of one."""
+    return is_spelled_so(word) or _is_known(stem(word))
+
+
+def is_spelled_so(word: str) -> bool:
+    """Whether a word is in the vocabulary as it is."""
+    words = _words()
+    at = bisect_left(words, word)
+    return at < len(words) and words[at] == word

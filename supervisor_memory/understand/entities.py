@@ -7,7 +7,7 @@ depends on a list of names, and a word taken for a name by mistake costs little.
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain, islice
@@ -114,11 +114,37 @@ def named_terms(text: str) -> frozenset[str]:
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
 
 
-def surely_named(text: str) -> Sequence[frozenset[str]]:
-    """The terms of each name in a text whose form leaves no doubt: an identifier, what is quoted, several
-    capitalised words. One capitalised word may be anything, from an abbreviation to whoever asks."""
-    sure = [name for name, kind in _names(text) if kind in _SURE or " " in name]
-    return [frozenset(found) for name in dict.fromkeys(sure) if (found := _whole(terms(name)))]
+def surely_named(text: str) -> Mapping[str, frozenset[str]]:
+    """The names in a text whose form leaves no doubt, each with its terms: an identifier, what is quoted,
+    several capitalised words behind the one that begins a sentence."""
+    found = [*_names(text)]
+    sure = [name for name, kind in found if kind in _SURE]
+    if any(" " in name for name, kind in found if kind is None):
+        sure += [name for name in _within(_plain(text)) if " " in name]
+    return _with_terms(sure)
+
+
+def _with_terms(names: Iterable[str]) -> Mapping[str, frozenset[str]]:
+    return {name: frozenset(found) for name in names if (found := _whole(terms(name)))}
+
+
+def _capitalised(plain: str) -> Iterator[tuple[str, bool]]:
+    """The capitalised names in a text, each with whether a sentence begins with it."""
+    found = [*_NAME.finditer(plain)]
+    signs = signs_in(plain) if found else ()
+    for match in found:
+        name = _without_stop_words(match[0])
+        if not name or (signs and signs_in(name, signs) and _is_time(name, plain)):
+            continue  # June and Friday join what has nothing else in common
+        begins = name == match[0] and _BEGINS.search(plain, max(0, match.start() - 4), match.start())
+        yield name, bool(begins)
+
+
+def _within(plain: str) -> Iterator[str]:
+    """The capitalised names in a text without the word that begins a sentence: "Tell Ottoline who …"."""
+    for name, begins in _capitalised(plain):
+        if rest := _without_stop_words(name.partition(" ")[2]) if begins else name:
+            yield rest
 
 
 def _named_terms(text: str) -> frozenset[str]:
@@ -140,23 +166,19 @@ _known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_
 
 
 def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
-    plain = unicodedata.normalize("NFKC", text).replace("’", "'")
+    plain = _plain(text)
     if query_of(plain) is not None:
         tables = tables_by_words(plain)
         yield from ((name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
         yield name, "identifier"
-    capitalised = [*_NAME.finditer(plain)]
-    signs = signs_in(plain) if capitalised else ()
-    for match in capitalised:
-        name = _without_stop_words(match[0])
-        if signs and signs_in(name, signs) and _is_time(name, plain):
-            continue  # June and Friday join what has nothing else in common
-        is_first = " " not in name and name == match[0]
-        if name and not (is_first and _BEGINS.search(plain, max(0, match.start() - 4), match.start())):
-            yield name, None
+    yield from ((name, None) for name, begins in _capitalised(plain) if " " in name or not begins)
     for kind, pattern in _ENDINGS if has_cjk(plain) else ():
         yield from ((match[0], kind) for match in pattern.finditer(plain))
+
+
+def _plain(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).replace("’", "'")
 
 
 def _is_time(name: str, text: str) -> bool:
@@ -178,7 +200,7 @@ def _kind_of_identifier(name: str) -> EntityKind:
 def _without_stop_words(name: str) -> str:
     """A name without the words at its beginning that begin a sentence: "The Lantern squad"."""
     words = name.split()
-    while words and words[0].casefold() in STOP_WORDS:
+    while words and words[0].casefold().partition("'")[0] in STOP_WORDS:  # It's, What's, I'd
         del words[0]
     while words and words[-1].casefold() in STOP_WORDS:
         del words[-1]

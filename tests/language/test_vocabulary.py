@@ -6,7 +6,9 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.language.vocabulary import unusual
 
 
-@pytest.mark.parametrize("text", ["The machines answered", "Companies calculate", "He happily carries boxes"])
+@pytest.mark.parametrize(
+    "text", ["The machines answered", "Companies calculate", "He happily carries boxes", "during the day"]
+)
 def test_a_word_is_known_in_each_of_its_forms(text: str) -> None:
     assert not [*unusual(terms(text))]
 

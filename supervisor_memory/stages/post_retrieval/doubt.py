@@ -4,7 +4,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.language.terms import terms
+from supervisor_memory.language.resembling import Words
+from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
@@ -49,17 +50,22 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _names_what_none_holds(question: str, hits: Sequence[Hit]) -> bool:
-    """Whether each thing that the question names has a word that no candidate holds; False if it names none.
+    """Whether each thing that the question names has a word that no candidate holds, nor one like it; False
+    if it names none.
 
     Such words are rare, so a record that held one would be among the candidates.
     """
     named = surely_named(without_address(question))
-    missing = frozenset().union(*named)
+    missing = frozenset().union(*named.values())
     for hit in hits if named else ():
         missing = missing.difference(terms(hit.record.searched_text))
-        if any(missing.isdisjoint(each) for each in named):
+        if any(map(missing.isdisjoint, named.values())):
             return False
-    return bool(named)
+    if not named:
+        return False
+    spelled = [name for name in named if not has_cjk(name)]
+    words = Words.of(hit.record.searched_text for hit in hits if spelled)
+    return not any(map(words.may_name, spelled))
 
 
 def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
