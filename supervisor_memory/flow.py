@@ -271,6 +271,8 @@ def recall(turn: Turn, ports: Ports, recipe: Recipe) -> Recalling:
             notes=(*hits.notes, *(f"without the {fault.step}: {fault.error}" for fault in ports.faults)),
             considered=_considered(found.hits, told) if turn.explain else (),
         )
+    if turn.purpose == "hits":
+        return told if hits is told.hits else replace(told, hits=hits)
     return replace(told, hits=hits, note=replace(told.note, hits=hits, degraded=hits.degraded))
 
 

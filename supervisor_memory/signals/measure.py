@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 import numpy.typing as npt
@@ -100,11 +101,12 @@ def answers(layout: Layout, scores: Floats) -> Floats:
 
 def _and_nothing(scores: Floats) -> Floats:
     """The scores with a 0 behind them, which is at -1, too."""
-    return np.append(scores, np.float32(0))
+    return np.concatenate((scores, _NOTHING))
 
 
 Cosines = tuple[Rows, Floats]
 """Rows of an index, and their cosines with the question."""
+_NOTHING: Floats = np.zeros(1, dtype=np.float32)
 _ABSENT = -2.0
 _LEAST = np.float32(1e-6)
 _BY_ROLES = {"neighbour": 0.5, "answer": 0.0, "information": 0.0}
@@ -161,7 +163,7 @@ class Measured:
     found: npt.NDArray[np.bool_]
     names: Floats | None = None
 
-    def parts(self, rows: Sequence[int]) -> "list[FrozenDict]":
+    def parts(self, rows: Sequence[int]) -> Sequence[FrozenDict]:
         """Signals of each row by name, without zeros and unknown ones."""
         told: dict[str, npt.NDArray[np.floating]] = {"bm25": self.bm25, "context": self.context}
         told |= {"share": self.share, **self.added}
@@ -174,14 +176,17 @@ class Measured:
                 absent.append(_ABSENT)
         places = np.array(rows, dtype=np.intp)
         found: list[dict[str, float]] = [{} for _ in rows]
-        for (name, values), least in zip(told.items(), absent, strict=True):
-            column = values[places].tolist()
-            if max(column, default=least) <= least:  # it is told of no row
-                continue
-            for parts, value in zip(found, column, strict=True):
-                if value > least:
+        columns = [values[places] for values in told.values()]
+        has = np.array(columns) > np.array(absent)[:, np.newaxis]
+        in_all: list[bool] = np.asarray(has.all(axis=1)).tolist()
+        for name, values, held, is_full in zip(told, columns, has, in_all, strict=True):
+            if is_full:
+                for parts, value in zip(found, values.tolist(), strict=True):
                     parts[name] = value
-        return [FrozenDict(parts) for parts in found]
+                continue
+            for place, value in zip(held.nonzero()[0].tolist(), values[held].tolist(), strict=True):
+                found[place][name] = value
+        return [*map(FrozenDict, found)]
 
 
 def measure(
@@ -261,9 +266,10 @@ class _Words:
         self._rarity = {term: idf(records, len(rows)) for term, rows in found.items()}
         self._held = [term for term, rows in found.items() if len(rows)]
         held = [found[term] for term in self._held]
-        self._ends = np.cumsum([0, *map(len, held)])
+        counts = [len(rows) for rows in held]
+        self._ends = [*accumulate(counts, initial=0)]
         self._worth = np.array([self._rarity[term] for term in self._held])
-        self._numbers = np.repeat(np.arange(len(held)), np.diff(self._ends))
+        self._numbers = np.arange(len(held)).repeat(counts)
         self._rows = np.concatenate([np.zeros(0, dtype=np.intp), *held])
         once = np.ones(len(self._rows))
         average = sum(index.total_terms for index in indexes) / max(1, records)
@@ -316,8 +322,9 @@ class _Words:
             previous, following = before[rows], after[rows]
             twice = (previous >= 0) & holds[cells + previous]
             follows = (following >= 0) & ~holds[cells + following]
-            times = np.concatenate([1.0 + twice, np.ones(np.count_nonzero(follows))])
-            yield np.append(rows, following[follows]), np.append(numbers, numbers[follows]), times
+            then, of_them = following[follows], numbers[follows]
+            times = np.concatenate((1.0 + twice, np.ones(len(then))))
+            yield np.concatenate((rows, then)), np.concatenate((numbers, of_them)), times
 
     def in_episodes(self) -> Floats:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""

@@ -4,7 +4,7 @@ Shared by the backends that search in this process. Storage and visibility are t
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import chain, islice
+from itertools import chain, islice, repeat
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -175,7 +175,6 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     """The best rows by match, then the very best by meaning alone and by words alone, as hits."""
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
-    found: dict[int, Record] = {}
     others = ~measured.found
     orders = [
         (_falling(_but(measured.match, others)), limit),
@@ -187,14 +186,15 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     likely: list[int] = keys[rows].tolist()
     records = readable(likely)  # all at once
     if len(records) == len(likely):
-        found = {row: records[key] for row, key in zip(rows, likely, strict=True)}
+        seen = [records[key] for key in likely]
     else:
+        found: dict[int, Record] = {}
         known = {**dict.fromkeys(likely), **records}
         for first, (order, wanted) in zip(firsts, orders, strict=True):
             for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
                 found.setdefault(row, record)
-    parts = measured.parts(list(found))
-    return Hits(tuple([hit_of(each, 0.0, of_it) for each, of_it in zip(found.values(), parts, strict=True)]))
+        rows, seen = [*found], [*found.values()]
+    return Hits(tuple(map(hit_of, seen, repeat(0.0), measured.parts(rows))))
 
 
 def _but(scores: npt.NDArray[np.float32], others: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:

@@ -281,12 +281,16 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
     """
     turn, settings = plan.turn, view.settings
     least = least_relevance(turn, settings)
-    near = [
-        hit
-        for hit in plan.hits
-        if (parts := hit.parts).get("relevance", 0.0) >= least or "standing" in parts or hit.found is not None
-    ]
-    passed = plan.keeping(near, others="below-threshold")
+    passed = plan
+    if least > 0:
+        near = [
+            hit
+            for hit in plan.hits
+            if (parts := hit.parts).get("relevance", 0.0) >= least
+            or "standing" in parts
+            or hit.found is not None
+        ]
+        passed = plan.keeping(near, others="below-threshold")
     if turn.purpose == "note" and least:
         if not answers(plan.hits):
             passed = passed.keeping(filter(is_sure, passed.hits), others="no-answer")
