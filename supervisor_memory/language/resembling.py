@@ -4,9 +4,10 @@ import re
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from supervisor_memory.language.terms import STOP_WORDS
-from supervisor_memory.language.vocabulary import is_spelled_so, is_word
+from supervisor_memory.language.vocabulary import is_spelled_so, is_word, words_beginning
 
 SHORTEST = 3
 """Letters of a word that others may begin with, or go on from; and of the parts of a word."""
@@ -38,6 +39,13 @@ def is_slip_of(word: str, other: str) -> bool:
         if min(row) > most:
             return False
     return bool(row[-1] <= most)
+
+
+@lru_cache(maxsize=1 << 10)
+def is_like_a_word(word: str) -> bool:
+    """Whether a word in small letters may be one of the vocabulary with a slip behind its first letter, where
+    slips are rare."""
+    return any(is_slip_of(word, other) for other in words_beginning(word[0]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -65,3 +65,9 @@ def is_spelled_so(word: str) -> bool:
     words = _words()
     at = bisect_left(words, word)
     return at < len(words) and words[at] == word
+
+
+def words_beginning(letter: str) -> Sequence[str]:
+    """The words of the vocabulary with a first letter."""
+    words = _words()
+    return words[bisect_left(words, letter) : bisect_left(words, chr(ord(letter) + 1))]

@@ -11,8 +11,8 @@ stages.post_retrieval.unsaid stages.pre_insert.gather stages.pre_retrieval.route
 model.records.content model.records.names compare.changes compare.pair compare.reading
 understand.dates understand.digest understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements
-understand.learned understand.names understand.subject language.terms language.tokens language.vocabulary
-upkeep.write
+understand.learned understand.names understand.subject language.resembling language.terms
+language.tokens language.vocabulary upkeep.write
 """
 MODULES_THAT_KEEP_TEXTS: Final = tuple(f"supervisor_memory.{name}" for name in _MODULES.split())
 """Modules with functions that cache results for the latest texts and names."""

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import chain, islice, pairwise
 from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
@@ -51,10 +51,17 @@ _PARTICLES = "".join(_LEXICON.listed("particles_zh"))
 _OWN = rf"(?:(?![{_PARTICLES}])[{HAN}])"
 _DETERMINERS = "".join(_LEXICON.listed("determiners_zh"))
 _COUNTED = f"(?<![{_DETERMINERS}])"  # 个部门 of 哪个部门 is no name
+_WORD = re.compile(r"(?<![\w'-])[a-z]+(?![\w'-])", re.ASCII)
+_OF_VERBS = ("ed", "ing")
+_QUESTION_WORDS = lexicon("sentences")["question_words"]
+_KINDS_ZH = alternatives([*_LEXICON.listed("things_zh"), *_LEXICON.listed("organizations_zh")])
+_VERBS_FOLLOW = "".join(_LEXICON.listed("verbs_follow_zh"))
+_THINGS = re.compile(rf"{_COUNTED}(?<![{_VERBS_FOLLOW}])({_OWN}{{2}})(?:{_KINDS_ZH})")
 _ORGANIZATIONS_ZH = alternatives(_LEXICON.listed("organizations_zh"))
 _WHOLE_ZH = alternatives(_LEXICON.listed("whole_organizations_zh"))
 _TITLES_ZH = alternatives(_LEXICON.listed("titles_zh"))
 _FIELDS_ZH = alternatives(_LEXICON.listed("fields_zh"))
+_SUBJECT = re.compile(rf"(?!{_OWN}{{1,2}}(?:{_TITLES_ZH})){_OWN}{{2,6}}(?=[{_PARTICLES}])")
 _ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
     (
         "organization",
@@ -66,6 +73,15 @@ _ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
     ),
     ("field", re.compile(rf"{_OWN}{{1,4}}?(?:{_FIELDS_ZH})")),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A clause of a question: whether it asks, and whether a sentence begins with it."""
+
+    text: str
+    asks: bool
+    begins: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,16 +136,57 @@ def surely_named(text: str) -> Mapping[str, frozenset[str]]:
     found = [*_names(text)]
     sure = [name for name, kind in found if kind in _SURE]
     if any(" " in name for name, kind in found if kind is None):
-        sure += [name for name in _within(_plain(text)) if " " in name]
+        sure += [name for name, _ in _within(_plain(text)) if " " in name]
     return _with_terms(sure)
+
+
+def perhaps_named(clauses: Iterable[Clause]) -> Mapping[str, frozenset[str]]:
+    """What may be a name by its form in clauses that ask, each with its terms.
+
+    A capitalised word inside a clause; in Chinese what stands before the kind of a thing (鸿雁平台), and what
+    a sentence begins with until its first particle. Of one that has several terms a record may hold any.
+    Whoever is told ("let Ada know who owns it") is not asked about.
+
+    Args:
+        clauses: Those of the questions, as `questions.clauses_of_questions` tells them.
+    """
+    return _with_terms(chain.from_iterable(map(_perhaps, clauses)))
+
+
+def rare_words(clauses: Iterable[Clause]) -> Mapping[str, frozenset[str]]:
+    """The words of clauses that ask which the vocabulary lacks, in small letters, each with its term.
+
+    None by its form a verb, or right behind a word that asks ("who rewrote", "which paediatrician").
+    """
+    found = list[str]()
+    for clause in clauses:
+        if clause.asks and (rare := frozenset(unusual(dict.fromkeys(terms(clause.text))))):
+            words = pairwise(("", *_WORD.findall(clause.text.lower())))
+            free = (word for before, word in words if not _QUESTION_WORDS.match(before))
+            found += [word for word in free if not (rare.isdisjoint(terms(word)) or word.endswith(_OF_VERBS))]
+    return _with_terms(found)
 
 
 def _with_terms(names: Iterable[str]) -> Mapping[str, frozenset[str]]:
     return {name: frozenset(found) for name in names if (found := _whole(terms(name)))}
 
 
-def _capitalised(plain: str) -> Iterator[tuple[str, bool]]:
-    """The capitalised names in a text, each with whether a sentence begins with it."""
+def _perhaps(clause: Clause) -> Iterator[str]:
+    plain = _plain(clause.text)
+    for name, end in _within(plain) if clause.asks and not plain[1:].islower() else ():
+        word = name.removesuffix("'s")
+        is_told = _QUESTION_WORDS.match(plain, end + 1)
+        if " " not in word and len(word) > 1 and not (word.isupper() or is_told):
+            yield word
+    if has_cjk(plain):
+        if thing := _THINGS.search(plain):
+            yield thing[1]
+        elif clause.begins and clause.asks and (subject := _SUBJECT.match(plain)):
+            yield subject[0]
+
+
+def _capitalised(plain: str) -> Iterator[tuple[str, bool, int]]:
+    """The capitalised names in a text, each with whether a sentence begins with it, and its end."""
     found = [*_NAME.finditer(plain)]
     signs = signs_in(plain) if found else ()
     for match in found:
@@ -137,14 +194,14 @@ def _capitalised(plain: str) -> Iterator[tuple[str, bool]]:
         if not name or (signs and signs_in(name, signs) and _is_time(name, plain)):
             continue  # June and Friday join what has nothing else in common
         begins = name == match[0] and _BEGINS.search(plain, max(0, match.start() - 4), match.start())
-        yield name, bool(begins)
+        yield name, bool(begins), match.end()
 
 
-def _within(plain: str) -> Iterator[str]:
-    """The capitalised names in a text without the word that begins a sentence: "Tell Ottoline who …"."""
-    for name, begins in _capitalised(plain):
+def _within(plain: str) -> Iterator[tuple[str, int]]:
+    """The capitalised names in a text without the word that begins a sentence, each with its end."""
+    for name, begins, end in _capitalised(plain):
         if rest := _without_stop_words(name.partition(" ")[2]) if begins else name:
-            yield rest
+            yield rest, end
 
 
 def _named_terms(text: str) -> frozenset[str]:
@@ -172,7 +229,7 @@ def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
         yield from ((name, "table") for name in sorted(tables.written | tables.read))
     for name in sorted(identifiers(text)):
         yield name, "identifier"
-    yield from ((name, None) for name, begins in _capitalised(plain) if " " in name or not begins)
+    yield from ((name, None) for name, begins, _ in _capitalised(plain) if " " in name or not begins)
     for kind, pattern in _ENDINGS if has_cjk(plain) else ():
         yield from ((match[0], kind) for match in pattern.finditer(plain))
 

@@ -9,6 +9,7 @@ from typing import Final, Literal, TypeAlias
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.understand.dates import DAY, DateRange, named_dates
+from supervisor_memory.understand.entities import Clause
 from supervisor_memory.understand.statements import SMALL_TALK, normal, read_statements, sentences
 
 _SENTENCES = lexicon("sentences")
@@ -30,7 +31,41 @@ def parts_of_question(text: str) -> tuple[str, ...]:
 
 def _asking(text: str) -> Iterator[str]:
     """The sentences of a text with a question mark."""
-    return (each for each in sentences(text) if each.rstrip("\"'”’」』)） ").endswith(("?", "？")))
+    return filter(_is_marked, sentences(text))
+
+
+def _is_marked(sentence: str) -> bool:
+    """Whether a sentence has a question mark."""
+    return sentence.rstrip("\"'”’」』)） ").endswith(("?", "？"))
+
+
+def clauses_of_questions(text: str) -> Sequence[Clause]:
+    """The clauses of the questions in a text; of a question without a word like "who" or 谁 all ask.
+
+    In "I am with Ada: who owns it, for my note to Bo?" neither Ada nor Bo is asked about.
+    """
+    found = list[Clause]()
+    for each in filter(_is_question, sentences(text[:_LONGEST])):
+        cut = (clause.strip(_EDGES) for clause in _SENTENCES["opening_clauses"].split(each))
+        clauses = [*filter(None, cut)]
+        asking = [clause for clause in clauses if _has_question_word(clause)] or clauses
+        found += [
+            Clause(clause, asks=clause in asking, begins=not place) for place, clause in enumerate(clauses)
+        ]
+    return found
+
+
+def _is_question(sentence: str) -> bool:
+    """Whether a sentence has a question mark, or asks by a word: in English at its beginning, "who" elsewhere
+    may go on with what was said."""
+    is_asking = _SENTENCES["question_words"].match(sentence) or _SENTENCES["question_words_zh"].search(
+        sentence
+    )
+    return _is_marked(sentence) or is_asking is not None
+
+
+def _has_question_word(clause: str) -> bool:
+    return any(_SENTENCES[key].search(clause) for key in ("question_words", "question_words_zh"))
 
 
 @lru_cache(maxsize=16)  # the search asks, and the ranking after it

@@ -1,6 +1,8 @@
 """Which word may be meant by another."""
 
-from supervisor_memory.language.resembling import Words, is_slip_of
+import pytest
+
+from supervisor_memory.language.resembling import Words, is_like_a_word, is_slip_of
 from tests.cases import every_case
 
 
@@ -58,3 +60,12 @@ def test_a_word_of_its_own_is_no_slip_of_a_small_word_nor_the_end_of_another(nam
 
 def test_a_name_is_a_slip_of_another_name_though_both_are_words() -> None:
     assert Words.of(["the Hatter is here"]).may_name("Matter")
+
+
+@pytest.mark.parametrize("word", ["hanbdook", "childen", "recieve"])
+def test_a_misspelled_word_is_like_one_of_the_vocabulary(word: str) -> None:
+    assert is_like_a_word(word)
+
+
+def test_a_rare_word_is_like_none() -> None:
+    assert not any(map(is_like_a_word, ("plover", "hushbook", "sandpiper", "windlass")))

@@ -110,7 +110,12 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
     [
         ("Who sponsors Project Otter?", "Project Badger has Bo", "Project Otter has Bo"),
         ("At what hour is dim_seats loaded?", "dim_rows is loaded at six", "dim_seats is loaded at six"),
+        ("Which hours do the rows of dim_seats have?", "dim_rows has hours", "dim_seats has hours"),
         ("「萤火」小组每天几点开站会？", "「拓荒」小组每天九点开站会", "「萤火」小组每天九点开站会"),
+        ("Who looks after Weasel?", "Stoat is looked after by Bo", "Weasel is looked after by Bo"),
+        ("who looks after the plover feed", "The tide feed is Bo's", "The plover feed is Bo's"),
+        ("谁负责鸿雁平台？", "苍鹭平台由宁夏负责", "鸿雁平台由宁夏负责"),
+        ("鸿雁是谁在维护？", "苍鹭由宁夏维护", "鸿雁由宁夏维护"),
     ],
 )
 def test_two_records_are_told_where_no_candidate_knows_what_the_question_names(
@@ -123,16 +128,27 @@ def test_two_records_are_told_where_no_candidate_knows_what_the_question_names(
     assert told(hits, question) == tuple(hits)
 
 
+def test_a_way_is_told_beside_the_two_where_one_word_may_be_a_name() -> None:
+    best, second = found("The tyres are at Pohl's", 0.7, sim=1.0), found("something else", 0.6, sim=0.5)
+    led_to = found("On a Saturday Pohl's closes at noon", 0.1, sim=0.5)
+    hits = [best, second, found("something different", 0.4, sim=0.4), led_to]
+    assert told(hits, "Where do I get tyres for the Volvo on a Saturday?") == (best, second, led_to)
+    assert told(hits, "Where do I get tyres for Old Lightning on a Saturday?") == (best, second)
+
+
 @pytest.mark.parametrize(
     ("question", "record"),
     [
         ("Who maintains fct_ordres?", "Bo maintains fct_orders"),
         ("Who maintains Bright Axle?", "Bo maintains BrightAxle"),
-        ("Who maintains the Iron Wndlass?", "Bo maintains the Iron Windlass"),
         ("Who maintains the Gearbox Wll?", "Bo maintains the Gearbox Wall"),
-        ("Whose are the Green Plovers?", "Bo's job is Green Plover"),
-        ("What can't Tomás García eat?", "Tomas Garcia eats no bread"),
-        ("Which piece of Pyotr Chaikovsky do I like?", "I like the serenade of Piotr Tchaikovsky"),
+        ("Who maintains the Wndlass?", "Bo maintains the Windlass"),
+        ("who maintains the widnlass", "Bo maintains the windlass"),
+        ("Whose are the Plovers?", "Bo's job is Plover"),
+        ("When is Kathy's birthday?", "Kathi's birthday is on 9 October"),
+        ("What can't Tomás eat?", "Tomas eats no bread"),
+        ("Which piece of Chaikovsky do I like?", "I like the serenade of Tchaikovsky"),
+        ("Who maintains Kestrel?", "Bo maintains kestrel-2"),
     ],
 )
 def test_a_name_with_a_slip_or_spelled_in_another_way_is_known(question: str, record: str) -> None:
@@ -145,7 +161,7 @@ def test_another_number_or_another_word_is_no_slip() -> None:
     others = [found(f"some other thing {n}", 0.6 - n / 10, sim=0.6) for n in range(3)]
     hits = [found("depot_7 is closed", 0.9, sim=1.0), *others]
     assert told(hits, "Is depot_9 closed?") == tuple(hits[:FEW])
-    assert told(hits, "Who leads Project Otter?") == tuple(hits[:FEW])
+    assert told(hits, "Who leads Otter?") == tuple(hits[:FEW])
 
 
 def test_a_thing_beside_one_that_is_known_takes_nothing() -> None:

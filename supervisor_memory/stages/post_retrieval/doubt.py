@@ -1,18 +1,19 @@
 """Tell little where a note may be asked about something that no record knows, though some resemble it."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.language.resembling import Words
+from supervisor_memory.language.resembling import Words, is_like_a_word
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
-from supervisor_memory.understand.entities import named_terms, surely_named
-from supervisor_memory.understand.questions import asks_for_several
+from supervisor_memory.understand.entities import named_terms, perhaps_named, rare_words, surely_named
+from supervisor_memory.understand.questions import asks_for_several, clauses_of_questions
 from supervisor_memory.understand.statements import without_address
 
 KNOWN = 0.95
@@ -31,17 +32,19 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     which none leads.
     """
     turn = plan.turn
-    if turn.purpose != "note" or not least_relevance(turn, view.settings) or asks_for_several(turn.text):
+    if turn.purpose != "note" or not least_relevance(turn, view.settings):
         return plan
+    several = asks_for_several(turn.text)
     answering = [hit for hit in plan.hits if "standing" not in hit.parts]
     counted = [hit for hit in answering if hit.found in (None, FOUND_AS)]
     if plan.query is None or len(counted) <= FEW or any(hit.record.is_said for hit in answering):
         return plan
     asked = frozenset(plan.query.terms)
     candidates = [*plan.hits, *(each.hit for each in plan.dropped)]
-    if _names_what_none_holds(turn.text, candidates):
-        kept = {hit.record.id for hit in _needed(counted)}
-    elif _is_known(candidates, asked):
+    if unknown := _unknown(turn.text, candidates, several=several):
+        way = _way(counted, asked) if unknown == "perhaps" else ()
+        kept = {hit.record.id for hit in (*_needed(counted), *way)}
+    elif several or _is_known(candidates, asked):
         return plan
     else:
         kept = {hit.record.id for hit in _way(counted, asked) or _needed(counted)}
@@ -49,23 +52,45 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     return plan.keeping((hit for hit in plan.hits if hit.record.id not in others), others="no-answer")
 
 
-def _names_what_none_holds(question: str, hits: Sequence[Hit]) -> bool:
-    """Whether each thing that the question names has a word that no candidate holds, nor one like it; False
-    if it names none.
+def _unknown(question: str, hits: Sequence[Hit], *, several: bool) -> Literal["surely", "perhaps"] | None:
+    """Whether no candidate holds what the question names, nor a word like it; None also if it names nothing.
 
-    Such words are rare, so a record that held one would be among the candidates.
+    Names are rare, so a record that held one would be among the candidates. Of several things only a sure
+    name tells that they are unknown, and rare words count where there is no other name.
     """
-    named = surely_named(without_address(question))
-    missing = frozenset().union(*named.values())
+    question = without_address(question)
+    sure = surely_named(question)
+    if _holds_one(hits, sure.values(), frozenset.issuperset):
+        return None
+    clauses = () if several else clauses_of_questions(question)
+    perhaps = perhaps_named(clauses) or ({} if sure else rare_words(clauses))
+    if not (sure or perhaps) or _holds_one(hits, perhaps.values(), _share):
+        return None
+    names = [name for name in (*sure, *perhaps) if not has_cjk(name)]
+    if names and any(map(Words.of(hit.record.searched_text for hit in hits).may_name, names)):
+        return None
+    if any(map(is_like_a_word, filter(str.islower, perhaps))):
+        return None
+    return "surely" if sure else "perhaps"
+
+
+def _share(some: frozenset[str], others: frozenset[str]) -> bool:
+    return not some.isdisjoint(others)
+
+
+def _holds_one(
+    hits: Iterable[Hit],
+    names: Collection[frozenset[str]],
+    holds: Callable[[frozenset[str], frozenset[str]], bool],
+) -> bool:
+    """Whether the records together hold one of some names, as `holds` tells of their terms and its."""
+    named, held = frozenset().union(*names), frozenset[str]()
     for hit in hits if named else ():
-        missing = missing.difference(terms(hit.record.searched_text))
-        if any(map(missing.isdisjoint, named.values())):
-            return False
-    if not named:
-        return False
-    spelled = [name for name in named if not has_cjk(name)]
-    words = Words.of(hit.record.searched_text for hit in hits if spelled)
-    return not any(map(words.may_name, spelled))
+        more = named.intersection(terms(hit.record.searched_text)) - held
+        held |= more
+        if more and any(holds(held, name) for name in names):
+            return True
+    return False
 
 
 def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
