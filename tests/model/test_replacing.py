@@ -8,7 +8,7 @@ import pytest
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Outcome, Remembering
-from supervisor_memory.model.records import Filter, Hit, Record, Scope
+from supervisor_memory.model.records import Filter, Hit, Hits, Record, Scope
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.testing.backend_contract import tea
 
@@ -27,6 +27,8 @@ def test_a_copy_is_that_of_dataclasses() -> None:
     assert replace(Filter("ada"), ids=("r1",)) == Filter("ada", ids=("r1",))
     assert replace(_One((1,)), only=(2, 3)) == _One((2, 3))
     assert replace(_One((1,))) == _One((1,))
+    hits = Hits((Hit(record, 0.5),))  # of a class with a base, and so of another layout
+    assert replace(hits, degraded=True) == dataclasses.replace(hits, degraded=True)
 
 
 def test_the_value_itself_stays_as_it_was() -> None:

@@ -107,6 +107,26 @@ def test_a_list_that_is_kept_knows_what_others_write_and_erase(tmp_path: Path) -
         assert one.list(where, limit=9) == ()
 
 
+def test_a_record_that_was_found_is_read_again_when_it_has_changed(tmp_path: Path) -> None:
+    with closing(SqliteBackend(tmp_path)) as backend:
+        kept = tea("green tea")
+        backend.write([kept])
+        [first] = found(backend, "tea")
+        backend.write([tea("black tea")])
+        assert any(each is first for each in found(backend, "tea")), "another has changed, and not this one"
+        backend.batch(Commit((Change(replace(kept, tags=("leaf",)), expects=1),)))
+        backend.write([tea("red tea")])
+        tags = {each.content: each.tags for each in found(backend, "tea")}
+        assert tags == {"green tea": ("leaf",), "black tea": (), "red tea": ()}
+
+
+def test_a_statement_is_planned_once_and_not_for_each_value(store: Path) -> None:
+    with closing(SqliteBackend(store)) as backend:
+        for looking in (backend.database.reading, backend.database.writing):
+            with looking() as connection:
+                assert connection.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, -1) == 1
+
+
 # The file itself
 
 
