@@ -407,7 +407,8 @@ class Database:
 
     def take_reader(self) -> Opened:
         """A connection for one reader alone, until it is given back."""
-        current, outdated = file_at(self._address), list[Opened]()
+        current = file_at(self._address)
+        outdated: list[Opened] = []
         with _reading:
             if _forks:  # another thread forks
                 _readers.wait_for(lambda: not _forks)

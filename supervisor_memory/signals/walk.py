@@ -181,7 +181,8 @@ def walk(
         least: Of the worth; a way that has less left is not gone on, so that most walks end at once.
         most: Rows.
     """
-    joints, best = Joints(indexes, without), dict[int, Reached]()
+    joints = Joints(indexes, without)
+    best: dict[int, Reached] = {}
     texts = starts
     ways = [Reached(-1, start.weight, start.weight, number) for number, start in enumerate(starts)]
     further: Sequence[Reached] = ways
@@ -231,7 +232,7 @@ def _step(
 ) -> tuple[Sequence[Reached], Sequence[Reached]]:
     """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
     the rows to go on from, at most `ways_on`."""
-    near = list[tuple[float, int, int]]()
+    near: list[tuple[float, int, int]] = []
     may_be_said = any(index.has_streams for index in joints.indexes)
     for number, (text, way) in enumerate(zip(texts, ways, strict=True)):
         left = way.carried * (_FURTHER if way.row >= 0 else 1.0)

@@ -190,7 +190,8 @@ class _Walk:
     def _seen(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
         """The first that the searcher may see; no more records are read than that takes."""
         others = [each for each in reached if each.row not in self._left_out]
-        found, at = list[Reached](), 0
+        found: list[Reached] = []
+        at = 0
         while at < len(others) and len(found) < limit:
             some = others[at : at + limit - len(found)]
             self._look([each.row for each in some])

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records.frozen import COMPACT_JSON
@@ -258,8 +258,7 @@ class Query:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Seed:
+class Seed(NamedTuple):
     """A text from whose names a walk over a store begins: a record's, or a name.
 
     `weight` is how much what is found from it counts, in [0, 1]; nothing is looked for from one of 0.

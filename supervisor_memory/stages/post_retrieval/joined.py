@@ -78,8 +78,9 @@ def _chosen(
     Where all places are taken a neighbour gets that of the last hit that is no better neighbour itself, if
     its way is more relevant than that.
     """
-    kept, added, known = list(own), list[Hit](), {hit.record.id for hit in own}
-    leads_to = set[str]()
+    kept, known = list(own), {hit.record.id for hit in own}
+    added: list[Hit] = []
+    leads_to: set[str] = set()
     for hit in reached:
         if hit.record.id in known:
             leads_to.add(hit.record.id)
