@@ -123,16 +123,24 @@ class _Workers:
         self.hand(job)
         return future
 
+    def all_hang(self) -> bool:
+        """Whether each thread is lost to a call that nobody waits for any more."""
+        self._begin_anew_after_a_fork()
+        return len(self.late) >= self.size
+
     def hand(self, job: _Job) -> None:
         """Have a thread do something."""
-        if self._pid != os.getpid():  # threads do not survive a fork
-            self._reset()
+        self._begin_anew_after_a_fork()
         with self._lock:
             self._busy += 1
             if self._busy > self._threads and self._threads < self.size:
                 self._threads += 1
                 threading.Thread(target=self._work, name=f"{self._name}-{self._threads}", daemon=True).start()
         self._jobs.put(job)
+
+    def _begin_anew_after_a_fork(self) -> None:
+        if self._pid != os.getpid():  # threads do not survive one
+            self._reset()
 
     def _work(self) -> None:
         jobs, lock = self._jobs, self._lock
@@ -189,7 +197,7 @@ class Bridge:
         if waited_for - until < _SOON:
             return function(*args, **kwargs)
         workers = self._inner if waited_for == inf else self._nested
-        if len(workers.late) >= workers.size:
+        if workers.all_hang():
             raise DeadlineExceeded(
                 f"{name}: all {workers.size} memory threads hang in earlier calls; "
                 "check the backend and the embedder with `supervisor-memory doctor`"

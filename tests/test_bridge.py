@@ -103,10 +103,13 @@ def test_background_work_is_waited_for_by_drain() -> None:
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
-def test_a_forked_child_gets_threads_of_its_own() -> None:
+def test_a_forked_child_gets_threads_of_its_own_where_those_of_its_parent_hang() -> None:
     code = (
         "import os\nfrom supervisor_memory.bridge import Bridge\n"
-        "b = Bridge(); b.within(1, int)\npid = os.fork()\n"
+        "import time\nfrom supervisor_memory.errors import DeadlineExceeded\nb = Bridge()\n"
+        "for _ in range(b._inner.size):\n"
+        "    try:\n        b.within(0.01, time.sleep, 20)\n    except DeadlineExceeded:\n        pass\n"
+        "assert b._inner.all_hang()\npid = os.fork()\n"
         "if pid == 0:\n    os._exit(0 if b.within(5, lambda: 7) == 7 else 1)\n"
         "print(os.waitpid(pid, 0)[1])\n"
     )

@@ -10,6 +10,7 @@ from binascii import a2b_base64, b2a_base64
 from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import isfinite
 from struct import Struct
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import uuid4
@@ -275,13 +276,15 @@ def _text(hit: "Hit", reason: str) -> str:
     """The score of a hit, the reason, and its parts, in JSON."""
     names, pack = _form(tuple(hit.parts))
     numbers = b2a_base64(pack(*hit.parts.values()), newline=False).decode()
-    return f'{hit.score:.{_DIGITS}f},{_QUOTED(reason)},{names}{numbers}"'
+    score = f"{hit.score:.{_DIGITS}f}" if isfinite(hit.score) else json.dumps(hit.score)
+    return f'{score},{_QUOTED(reason)},{names}{numbers}"'
 
 
 @lru_cache(maxsize=1_024)
 def _form(names: tuple[str, ...]) -> tuple[str, Callable[..., bytes]]:
     """The names of a hit's parts as its entry begins with them, and what packs their numbers."""
-    return _QUOTED("".join([name + _BEHIND_A_NAME for name in names]))[:-1], Struct(f"<{len(names)}d").pack
+    in_a_line = [name.replace(_BEHIND_A_NAME, " ") + _BEHIND_A_NAME for name in names]
+    return _QUOTED("".join(in_a_line))[:-1], Struct(f"<{len(names)}d").pack
 
 
 def _of(hit: "Hit") -> str:

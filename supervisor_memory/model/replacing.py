@@ -10,6 +10,7 @@ from dataclasses import fields
 from functools import cache
 from itertools import repeat
 from operator import attrgetter
+from types import MemberDescriptorType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:  # by which mypy knows each class's fields
@@ -50,7 +51,7 @@ class _Fields(NamedTuple):
 
     Args:
         names: Its fields.
-        several: Reads all of them, where they are in slots.
+        several: Reads all of them, where some are in slots; a subclass may have a `__dict__` beside these.
         opened: A class of the same layout that is not frozen, or the class itself where there is none.
         put: Puts a value into a field of it.
         is_checked: Whether the class checks them.
@@ -66,7 +67,8 @@ class _Fields(NamedTuple):
 @cache
 def _fields_of(kind: type) -> _Fields:
     names = dict.fromkeys(each.name for each in fields(kind))
-    several = None if kind.__dictoffset__ else attrgetter(*names, "__class__")  # of one it reads no tuple
+    in_slots = any(isinstance(getattr(kind, name, None), MemberDescriptorType) for name in names)
+    several = attrgetter(*names, "__class__") if in_slots else None  # of one name it would read no tuple
     opened: type = type("_Open", (), {"__slots__": tuple(names)})
     is_checked = hasattr(kind, "__post_init__")
     if several is None or not _have_one_layout(opened, kind):

@@ -1,6 +1,7 @@
 """What readers were told, as the log keeps it."""
 
 import json
+import math
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -16,7 +17,9 @@ from langgraph.graph import START, MessagesState, StateGraph
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.turns import Injection, grouped
+from supervisor_memory.model.records import Hit, Hits, Query
 from supervisor_memory.stores.sqlite.store import SqliteBackend
+from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.scripted import ScriptedModel
 
 ANA = "ana"
@@ -105,6 +108,30 @@ def test_the_parts_of_a_hit_are_read_as_an_earlier_release_wrote_them(memory: Su
         connection.execute("UPDATE notes SET shown = ?", (earlier,))
     assert log.notes(1)[0].shown == (told,)
     assert told.parts["standing"] == 1.0
+
+
+class _Odd(SqliteBackend):
+    """Its hits have a part whose name has two lines."""
+
+    def search(self, query: Query, *, limit: int) -> Hits:
+        found = super().search(query, limit=limit)
+        named = [replace(hit, parts={"my\nscore": 0.5, **hit.parts}) for hit in found]
+        return replace(found, items=tuple(named))
+
+
+def test_a_part_that_a_backend_names_in_two_lines_is_told_in_one(tmp_path: Path) -> None:
+    with closing(SupervisorMemory(Settings(embedding_model="none"), backend=_Odd(tmp_path))) as memory:
+        memory.write(DELAYS[0], user_id=ANA)
+        ask(memory, "Who counts delays of planes?")
+        [note] = memory.backend.audit.notes(9)
+        assert note.shown[0].parts["my score"] == 0.5
+
+
+def test_a_score_that_is_no_number_is_read_back_from_the_log() -> None:
+    hit = Hit(tea(), math.nan, parts={"words": 0.25})
+    [told] = turns._unpacked(f'[["r1",1,{turns._text(hit, "found")}]]')
+    assert math.isnan(told.score)
+    assert told.parts == {"words": 0.25}
 
 
 def test_an_erasure_removes_what_a_user_was_told_and_counts_it(memory: SupervisorMemory) -> None:

@@ -10,12 +10,17 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Outcome, Remembering
 from supervisor_memory.model.records import Filter, Hit, Hits, Record, Scope
 from supervisor_memory.model.replacing import replace
+from supervisor_memory.stores.protocol import ByWords
 from supervisor_memory.testing.backend_contract import tea
 
 
 @dataclass(frozen=True, slots=True)
 class _One:
     only: tuple[int, ...] = ()
+
+
+class _Users(Scope):
+    """As a user may write it: without slots of its own."""
 
 
 def test_a_copy_is_that_of_dataclasses() -> None:
@@ -29,6 +34,12 @@ def test_a_copy_is_that_of_dataclasses() -> None:
     assert replace(_One((1,))) == _One((1,))
     hits = Hits((Hit(record, 0.5),))  # of a class with a base, and so of another layout
     assert replace(hits, degraded=True) == dataclasses.replace(hits, degraded=True)
+
+
+def test_a_subclass_without_slots_of_a_class_that_has_them_keeps_its_fields() -> None:
+    found = ByWords((Hit(tea(), 0.5),))
+    assert replace(found, degraded=True) == dataclasses.replace(found, degraded=True)
+    assert replace(_Users("ada"), run_id="r1") == dataclasses.replace(_Users("ada"), run_id="r1")
 
 
 def test_the_value_itself_stays_as_it_was() -> None:
