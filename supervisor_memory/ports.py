@@ -155,10 +155,6 @@ class ReadStore(NoStore, Protocol):
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
-    def attempt_here(self, step: str, function: Callable[[], T]) -> T | None:
-        """As `attempt`, of what reads little of the store beside what has just been found: a store that is in
-        this process needs no thread for it, and all the time that is left may be taken."""
-
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
         """Compute something once a run, and tell whether an earlier reader had it.
 
@@ -429,11 +425,6 @@ class _ReadStore(_NoStore):
     def count(self, where: Filter) -> int:
         return _expected(self._ports.store(self._services.backend.count, where), int, "count")
 
-    def attempt_here(self, step: str, function: Callable[[], T]) -> T | None:
-        walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
-        share = 1.0 if getattr(walk, "is_here", False) else _STEP_SHARE
-        return self._ports.attempt(step, share * self._ports.left(), function)
-
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
         known, key = self._ports.shared, (id(self._services), key)  # a run may have two memories
         if key in known:
@@ -455,8 +446,10 @@ class _ReadStore(_NoStore):
     ) -> Hits:
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
+            # Over what the search has just read, in all the time that is left, it needs no thread of its own.
+            share = 1.0 if getattr(walk, "is_here", False) else _STEP_SHARE
             look = partial(walk, seeds, query, limit=limit, least=least)
-            found = self.attempt_here("relations", look)
+            found = self._ports.attempt("relations", share * self._ports.left(), look)
             return Hits() if found is None else _expected(found, Hits, "related")
         from supervisor_memory.stores.related import related_among  # with it comes numpy
 
