@@ -27,7 +27,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.language.terms import terms
 from supervisor_memory.language.tokens import count_tokens
-from supervisor_memory.signals.index import bm25, idf
+from supervisor_memory.signals.index import bm25, idf, norms_of
 from supervisor_memory.understand.statements import sentences
 
 OWN = Path(__file__).parent / "threads"
@@ -76,11 +76,12 @@ def by_words(texts: Sequence[str], question: str, room: int) -> list[str]:
     held = [terms(text) for text in texts]
     scores = np.zeros(len(texts), dtype=np.float32)
     lengths = np.array([len(each) for each in held], dtype=np.float32)
+    norms = norms_of(lengths, float(lengths.mean()))
     for term in dict.fromkeys(terms(question)):
         rows = np.array([nth for nth, each in enumerate(held) if term in each], dtype=np.intp)
         times = np.array([held[row].count(term) for row in rows], dtype=np.float64)
         worth = np.full(len(rows), idf(len(texts), len(rows)))
-        scores += bm25(rows, times, worth, lengths, float(lengths.mean()))
+        scores += bm25(rows, times, worth, norms)
     return [*_fitting((texts[row] for row in np.argsort(-scores, kind="stable")), room)]
 
 

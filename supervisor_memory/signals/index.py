@@ -37,18 +37,25 @@ def idfs(records: int, holders: npt.NDArray[np.int64]) -> npt.NDArray[np.float64
     return np.log1p((records - holders + 0.5) / (holders + 0.5))
 
 
-def bm25(rows: Rows, times: Numbers, worth: Numbers, lengths: Floats, average: float) -> Floats:
+def norms_of(lengths: Floats, average: float) -> Numbers:
+    """What BM25 divides by, beside how often a term occurs, for rows of these lengths in terms.
+
+    Args:
+        average: Of the lengths of all records that are searched.
+    """
+    return (K1 * (1 - B + B * lengths / max(average, 1.0))).astype(np.float64)
+
+
+def bm25(rows: Rows, times: Numbers | float, worth: Numbers, norms: Numbers) -> Floats:
     """The BM25 score of every row; 0 where no term is shared.
 
     Args:
         rows, times, worth: That a row holds a term so many times, and the idf of the term; each pair of a row
             and a term once.
-        lengths: Of each row, in terms.
-        average: Of the lengths of all records that are searched.
+        norms: Of each row; see `norms_of`.
     """
-    norms = K1 * (1 - B + B * lengths[rows] / max(average, 1.0))
-    scores = worth * (K1 + 1) * times / (times + norms)
-    return np.bincount(rows, scores, minlength=len(lengths)).astype(np.float32)
+    scores = worth * (K1 + 1) * times / (times + norms[rows])
+    return np.bincount(rows, scores, minlength=len(norms)).astype(np.float32)
 
 
 _Numbers: TypeAlias = npt.NDArray[np.int32]
@@ -266,10 +273,11 @@ class Layout:
         before, after: The rows said just before and just after; -1: none.
         episodes: The episode of each row, as a place in `episode_lengths`; behind its end for facts.
         alone: Which rows are in no episode.
-        average, average_of_episodes: The mean of `with_previous` of living rows, and of `episode_lengths`.
         information: See `information`.
         answering: The rows before which somebody else asks a question.
         by_roles: Which rows were said in a conversation by nobody with a name: by a user or an assistant.
+        records, terms: How many records there are, and terms in them.
+        norms, norms_with_previous, norms_of_episodes: See `norms_of`.
     """
 
     alive: npt.NDArray[np.bool_]
@@ -284,14 +292,23 @@ class Layout:
     answering: Rows
     by_roles: npt.NDArray[np.bool_]
     replies: npt.NDArray[np.bool_]
+    records: int
+    terms: int
     alone: npt.NDArray[np.bool_] = field(init=False)
-    average: float = field(init=False)
-    average_of_episodes: float = field(init=False)
+    norms: Numbers = field(init=False)
+    norms_with_previous: Numbers = field(init=False)
+    norms_of_episodes: Numbers = field(init=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "alone", self.episodes == len(self.episode_lengths))
-        object.__setattr__(self, "average", _mean(self.with_previous[self.alive]))
-        object.__setattr__(self, "average_of_episodes", _mean(self.episode_lengths))
+        with_previous, episodes = self.with_previous, self.episode_lengths
+        norms = {
+            "norms": norms_of(self.lengths, self.terms / max(1, self.records)),
+            "norms_with_previous": norms_of(with_previous, _mean(with_previous[self.alive])),
+            "norms_of_episodes": norms_of(episodes, _mean(episodes)),
+        }
+        for name, values in norms.items():
+            object.__setattr__(self, name, values)
 
     @classmethod
     def of(cls, index: "Index") -> "Layout":
@@ -311,6 +328,7 @@ class Layout:
             *(index.alive[rows], index.said_at[rows], lengths, with_previous),
             *(before, index.after[rows].astype(np.intp), episodes, of_episodes),
             *(information(index), np.flatnonzero(answering), by_roles, replies),
+            *(len(index), index.total_terms),
         )
 
     @classmethod
@@ -318,7 +336,7 @@ class Layout:
         """All rows, in the order of the indexes."""
         if len(layouts) == 1:
             return layouts[0]
-        names = [each.name for each in fields(cls) if each.init]
+        *names, records, terms = (each.name for each in fields(cls) if each.init)
         start, first, last = 0, 0, sum(len(each.episode_lengths) for each in layouts)
         moved: list[Mapping[str, npt.NDArray[Any]]] = []
         for each in layouts:
@@ -331,7 +349,9 @@ class Layout:
             }
             moved.append(columns)
             start, first = start + rows, first + episodes
-        return cls(*(np.concatenate([columns[name] for columns in moved]) for name in names))
+        whole: dict[str, Any] = {name: np.concatenate([each[name] for each in moved]) for name in names}
+        whole |= {name: sum([getattr(each, name) for each in layouts]) for name in (records, terms)}
+        return cls(**whole)
 
     def __len__(self) -> int:
         return len(self.alive)

@@ -261,19 +261,16 @@ class _Words:
 
     def __init__(self, indexes: Sequence[Index], layout: Layout, asked: Sequence[str]) -> None:
         self._layout, size = layout, len(layout)
-        records = sum(len(index) for index in indexes)
         found = {term: _holders(indexes, term) for term in asked}
-        self._rarity = {term: idf(records, len(rows)) for term, rows in found.items()}
+        self._rarity = {term: idf(layout.records, len(rows)) for term, rows in found.items()}
         self._held = [term for term, rows in found.items() if len(rows)]
         held = [found[term] for term in self._held]
-        counts = [len(rows) for rows in held]
-        self._ends = [*accumulate(counts, initial=0)]
+        self._counts = [len(rows) for rows in held]
+        self._ends = [*accumulate(self._counts, initial=0)]
         self._worth = np.array([self._rarity[term] for term in self._held])
-        self._numbers = np.arange(len(held)).repeat(counts)
+        self._numbers = np.arange(len(held)).repeat(self._counts)
         self._rows = np.concatenate([np.zeros(0, dtype=np.intp), *held])
-        once = np.ones(len(self._rows))
-        average = sum(index.total_terms for index in indexes) / max(1, records)
-        self.own = bm25(self._rows, once, self._worth[self._numbers], layout.lengths, average)
+        self.own = bm25(self._rows, 1.0, self._worth.repeat(self._counts), layout.norms)
         self.coverage = np.bincount(self._rows, minlength=size) / max(1, len(asked))
         if not len(layout.episode_lengths):
             self.with_previous, self.shares = self.own, self.coverage.astype(np.float32)
@@ -281,7 +278,7 @@ class _Words:
             return
         rows, numbers, times = (np.concatenate(each) for each in zip(*self._said_before(), strict=True))
         self._around = rows, numbers
-        self.with_previous = bm25(rows, times, self._worth[numbers], layout.with_previous, layout.average)
+        self.with_previous = bm25(rows, times, self._worth[numbers], layout.norms_with_previous)
         self.shares = (np.bincount(rows, minlength=size) / max(1, len(asked))).astype(np.float32)
 
     def naming(self, names: Collection[str]) -> Floats:
@@ -299,7 +296,7 @@ class _Words:
             without: Terms that count on neither side.
         """
         asked = {term: rarity for term, rarity in self._rarity.items() if term not in without}
-        each = np.array([asked.get(term, 0.0) for term in self._held])[self._numbers]
+        each = np.array([asked.get(term, 0.0) for term in self._held]).repeat(self._counts)
         shares = np.bincount(self._rows, each, minlength=len(self._layout)) / (sum(asked.values()) or 1.0)
         return shares.astype(np.float32)
 
@@ -328,15 +325,15 @@ class _Words:
 
     def in_episodes(self) -> Floats:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
-        lengths, episodes = self._layout.episode_lengths, self._layout.episodes
-        size = len(lengths)
-        scores, average = np.zeros(size, dtype=np.float32), self._layout.average_of_episodes
+        norms, episodes = self._layout.norms_of_episodes, self._layout.episodes
+        size = len(norms)
+        scores = np.zeros(size, dtype=np.float32)
         for rows, numbers, first, few in self._some(size):
             counts = np.bincount((numbers - first) * (size + 1) + episodes[rows], minlength=few * (size + 1))
             times = counts.reshape(few, size + 1)[:, :size]
             held, found = np.nonzero(times)
             worth, often = self._worth[first + held], times[held, found].astype(np.float64)
-            scores += bm25(found, often, worth, lengths, average)
+            scores += bm25(found, often, worth, norms)
         return _and_nothing(scores)[episodes]
 
 

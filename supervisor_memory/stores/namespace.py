@@ -21,6 +21,7 @@ from supervisor_memory.stores.matrix import Matrix
 MOST_TERMS = 128
 _FIRST_LOOK: Final = 64
 _IN_A_GROUP: Final = 8
+_NOTHING: Final = np.float32(0)
 
 
 def searched_user(query: Query) -> str:
@@ -175,11 +176,11 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     """The best rows by match, then the very best by meaning alone and by words alone, as hits."""
     keys = np.concatenate([index.keys[: index.size] for index in indexes])
     few = max(1, limit // _OF_EACH)
-    others = ~measured.found
+    match, cosine, found = measured.match, measured.cosine, measured.found
     orders = [
-        (_falling(_but(measured.match, others)), limit),
-        (_falling(_but(measured.cosine, others | ~(measured.cosine >= -1))), few),
-        (_falling(_but(measured.bm25, others)), few),
+        (_falling(match * found), limit),
+        (_falling(np.where(found & (cosine >= -1), cosine, _NOTHING)), few),
+        (_falling(measured.bm25 * found), few),
     ]
     firsts = [list(islice(order, wanted)) for order, wanted in orders]
     rows = list(dict.fromkeys(chain(*firsts)))
@@ -188,20 +189,13 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     if len(records) == len(likely):
         seen = [records[key] for key in likely]
     else:
-        found: dict[int, Record] = {}
+        by_row: dict[int, Record] = {}
         known = {**dict.fromkeys(likely), **records}
         for first, (order, wanted) in zip(firsts, orders, strict=True):
             for row, record in _first_visible(chain(first, order), keys, wanted, readable, known):
-                found.setdefault(row, record)
-        rows, seen = [*found], [*found.values()]
+                by_row.setdefault(row, record)
+        rows, seen = [*by_row], [*by_row.values()]
     return Hits(tuple(map(hit_of, seen, repeat(0.0), measured.parts(rows))))
-
-
-def _but(scores: npt.NDArray[np.float32], others: npt.NDArray[np.bool_]) -> npt.NDArray[np.float32]:
-    """The scores, with 0 for the other rows."""
-    scores = scores.copy()
-    scores[others] = 0.0
-    return scores
 
 
 def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:

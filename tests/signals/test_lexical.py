@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.signals.index import bm25, idf, idfs
+from supervisor_memory.signals.index import bm25, idf, idfs, norms_of
 
 
 def scores(held: list[tuple[int, float]], lengths: list[float], *, worth: float = 2.0) -> list[float]:
@@ -13,7 +13,8 @@ def scores(held: list[tuple[int, float]], lengths: list[float], *, worth: float 
     rows, times = (list(each) for each in zip(*held, strict=True)) if held else ([], [])
     sizes = np.array(lengths, dtype=np.float32)
     average = float(sizes.mean()) if lengths else 0.0
-    found = bm25(np.array(rows, dtype=np.intp), np.array(times), np.full(len(rows), worth), sizes, average)
+    norms = norms_of(sizes, average)
+    found = bm25(np.array(rows, dtype=np.intp), np.array(times), np.full(len(rows), worth), norms)
     return [float(each) for each in found]
 
 
