@@ -6,7 +6,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 from supervisor_memory.errors import InvalidContent, RecordNotFound, StageDenied
-from supervisor_memory.flow import Recipe, Turn, recall
+from supervisor_memory.flow import Recalling, Recipe, Turn, recall
 from supervisor_memory.model.arguments import (
     LONGEST_READ,
     MessagesLike,
@@ -80,6 +80,14 @@ def past(services: Services, user_id: str, when: float) -> Ports:
         embedder=embedder.fingerprint if embedder else None,
     )
     return Ports(replace(services, backend=store), seconds=_SECONDS, now=when, faults=present.faults)
+
+
+def search(
+    turn: Turn, ports: Ports, recipe: Recipe, trail: Trail
+) -> tuple[Recalling, Callable[[Scope], None]]:
+    """What a turn finds, and a function that logs it as told to a reader."""
+    found = recall(turn, ports, recipe)
+    return found, trail.telling("search", found, ports=ports, is_sure=True)
 
 
 _MOST_HITS: Final = 1_000_000
@@ -159,11 +167,11 @@ class Reader:
             ports = past(self.services, turn.scope.user_id, when)
         recipe = self.recipe if query.strip() else self.recipe.browse or self.recipe
         try:
-            found = self.services.bridge.within(ports.left(), recall, turn, ports, recipe)
+            found, tell = self.services.bridge.within(ports.left(), search, turn, ports, recipe, self.trail)
         except StageDenied as error:  # a host's own operator; the log says so as it does of a recall
             self.trail.degraded("search", turn.scope, type(error).__name__, ports=ports)
             raise
-        self.trail.told("search", found, turn.scope, ports=ports)
+        tell(turn.scope)
         if found.hits.degraded:
             self.trail.degraded("search", turn.scope, ports.reasons, ports=ports)
         return found.hits

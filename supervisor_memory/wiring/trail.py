@@ -114,12 +114,16 @@ class Trail:
         used = Access(USED, self.clock(), *who, score=share)
         guarded(lambda: self._noted([used]), otherwise=lambda error: False)
 
-    def told(self, op: str, found: Recalling, scope: Scope, *, ports: Ports) -> None:
-        """Note in the access log every record considered, given or left out; `op` is "inject" or "search"."""
-        self.telling(op, found, ports=ports)(scope)
+    def telling(
+        self, op: str, found: Recalling, *, ports: Ports, is_sure: bool = False
+    ) -> Callable[[Scope], None]:
+        """A function that logs each record considered, told or left out, for a reader, at each telling.
 
-    def telling(self, op: str, found: Recalling, *, ports: Ports) -> Callable[[Scope], None]:
-        """A function that logs hits as told to a reader, at each telling."""
+        Args:
+            op: "inject" or "search".
+            is_sure: Whether it will surely be told. Then the records are packed at once, on the thread that
+                has just used them: to another they are far away.
+        """
         known: turns.Known | None = ports.shared.setdefault(_PACKED, {}) if op == "inject" else None
         # What was considered, until it is packed: the run keeps this function, and needs no more of it.
         kept: list[Recalling | tuple[str, str]] = [found]
@@ -133,6 +137,9 @@ class Trail:
             if isinstance(told, Recalling):
                 told = kept[0] = turns.packed(told.hits, told.dropped, known)
             return told
+
+        if is_sure:
+            packed()
 
         def tell(scope: Scope) -> None:
             if self.reader is not None and not scope.agent_id:
