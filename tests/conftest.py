@@ -11,6 +11,7 @@ from collections import Counter
 from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
+from zlib import crc32
 
 import pytest
 from hypothesis import settings
@@ -68,20 +69,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With SLOW, as in `make slow`, all tests run, and all cases of a test that is asked for by its name.
 
     Else those marked `slow` are left out, and of the cases of what is marked `one_in(n)` one of n runs: of a
-    function its parameters, of a class its tests.
+    function its parameters, of a class its tests, of a parameter's values those that bear the mark. Which one
+    it is differs from test to test if `shift` is "by name".
     """
     if os.environ.get("SLOW") or any("::" in asked for asked in config.args):
         return
-    seen: Counter[str] = Counter()
+    seen: Counter[tuple[str, object]] = Counter()
     left: set[pytest.Item] = set()
     for item in items:
         if item.get_closest_marker("slow"):
             left.add(item)
         for node, mark in item.iter_markers_with_node("one_in"):
-            name = node.nodeid.split("[")[0]
-            if (seen[name] + mark.kwargs.get("shift", 0)) * GOLDEN % 1 >= 1 / mark.args[0]:
+            name, shift = node.nodeid.split("[")[0], mark.kwargs.get("shift", 0)
+            first = crc32(name.encode()) if shift == "by name" else shift
+            if (seen[name, shift] + first) * GOLDEN % 1 >= 1 / mark.args[0]:
                 left.add(item)
-            seen[name] += 1
+            seen[name, shift] += 1
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]

@@ -17,7 +17,7 @@ from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from tests.stores.qdrant_double import QdrantDouble, running
 
-__all__ = ["EACH", "STORES", "opened"]
+__all__ = ["EACH", "IN_PROCESS", "STORES", "opened"]
 
 
 @contextlib.contextmanager
@@ -41,8 +41,17 @@ STORES: dict[str, Callable[[Path], AbstractContextManager[MemoryBackend]]] = {
     "qdrant_over_http": _qdrant_over_http,
 }
 """Name → (a directory of its own → the backend, while it is open)."""
-EACH = [pytest.param(name, marks=pytest.mark.slow if name == "qdrant_over_http" else ()) for name in STORES]
-"""The names. Over HTTP it is the client of `qdrant`, and stores/test_qdrant_server.py proves its promises."""
+IN_PROCESS = [
+    pytest.param("sqlite"),
+    *(
+        pytest.param(name, marks=pytest.mark.one_in(3, shift="by name"))
+        for name in ("in_memory", "json", "base_store", "qdrant")
+    ),
+]
+"""The names. What a store promises, its contract suite proves; so `make test` tries what is built on stores
+over SQLite, and over another one or two, which differ from test to test."""
+EACH = [*IN_PROCESS, pytest.param("qdrant_over_http", marks=pytest.mark.slow)]
+"""Over HTTP too: it is the client of `qdrant`."""
 
 
 def opened(name: str, directory: Path) -> AbstractContextManager[MemoryBackend]:

@@ -438,7 +438,7 @@ def test_one_odd_message_takes_nothing_from_the_others(memory: SupervisorMemory)
     assert len(memory.remember(messages, Scope("u1", session_id="s"))) == 1
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("text", HUGE_TEXTS)
 def test_ten_megabytes_are_answered(memory: SupervisorMemory, text: str) -> None:
     huge = HUGE_TEXTS[text]

@@ -31,6 +31,7 @@ from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests import programs
 from tests.canaries import CANARIES, USERS, Dense, World, left_of
+from tests.opened import IN_PROCESS
 
 ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
@@ -57,7 +58,7 @@ def opened(name: str, path: Path) -> MemoryBackend:
     return kinds[name]()
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     backend = opened(request.param, tmp_path / "store")
     yield backend

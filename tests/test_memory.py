@@ -39,7 +39,7 @@ from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.experience import Rated
 from supervisor_memory.upkeep.reflect import Reflected
 from tests.breadth import examples
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 
 DAY = 86_400.0
 
@@ -197,7 +197,7 @@ def test_a_message_over_a_mebibyte_is_refused_by_add(memory: SupervisorMemory) -
     ("told", "question"),
     [("My mother lives in Rome.", "Where is mum?"), ("父亲喜欢钓鱼。", "我爸爸爱好什么？")],
 )
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", EACH)
 def test_a_relative_is_found_by_another_word_for_the_relation(
     tmp_path: Path, store: str, told: str, question: str
 ) -> None:

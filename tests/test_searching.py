@@ -231,7 +231,7 @@ LONG = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("query", LONG)
 def test_a_million_characters_are_read_to_where_the_notes_say(memory: SupervisorMemory, query: str) -> None:
     memory.write("green tea is hot", user_id="ada")

@@ -16,7 +16,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend, Moves
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 
 WHEN = "The quarterly report for finance is asked for"
 STEPS = "Close the books first, then export sheet seven."
@@ -28,7 +28,7 @@ def remembering(backend: MemoryBackend, *, embedder: Any = EMBEDDER, **settings:
     return SupervisorMemory(told, backend=backend, embedder=embedder, clock=FixedClock())
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

@@ -148,7 +148,7 @@ def test_any_number_can_be_read(text: str) -> None:
     assert everything(text) == everything(text)
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("unit", ["9", "a", "../", "一", "不", "1,", "one ", "“", "不超过", "A"])
 def test_a_megabyte_takes_a_moment(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))

@@ -82,6 +82,7 @@ def test_a_package_that_is_there_but_broken_is_answered_the_same_way(monkeypatch
 LENGTHS = [1, 2, 9, 10, 11, 40, 91, 250, 400]  # words; on either side of where rows are multiplied apart
 
 
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("words", LENGTHS)
 def test_its_vectors_are_those_of_onnxruntime(words: int, embedder: MiniLM, runtime: Any) -> None:
     text = " ".join(LOREM[at % len(LOREM)] for at in range(words))

@@ -103,7 +103,7 @@ async def test_the_original_is_untouched(memory: SupervisorMemory, how: str) -> 
     assert kept(memory) == []
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @HOW
 @pytest.mark.parametrize("mode", [*MODES, MODES], ids=[*MODES, "all"])
 @pytest.mark.parametrize("subgraphs", [True, False])
@@ -446,6 +446,7 @@ def delegate_to_global(agent: Any) -> Any:
     return StructuredTool.from_function(ask, aask, name="ask_worker")
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("led", [True, False])
 @pytest.mark.parametrize("held", [delegate, delegate_to_global], ids=lambda held: held.__name__)
@@ -461,6 +462,7 @@ async def test_in_a_tool_it_recalls_and_remembers_once(
     assert kept(memory) == [("worker", LONG)]
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize(
     ("asked", "task", "states"),
@@ -492,6 +494,7 @@ async def test_in_a_tool_it_is_not_told_what_the_running_turn_asks(
     assert (states or "") in prompt
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("led", [True, False])
 @pytest.mark.parametrize("name", ["worker", "another"])

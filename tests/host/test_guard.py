@@ -333,7 +333,7 @@ def store_rows(memory: SupervisorMemory) -> list[dict[str, Any]]:
     return [row for row in audit_of(memory) if row["op"] == "store"]
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @HOST
 @HOW
 async def test_whoever_is_not_a_memory_tool_of_the_supervisor_is_denied_and_named(
@@ -578,7 +578,7 @@ async def test_the_right_of_a_memory_tool_never_reaches_the_tool_beside_it(
     assert {row["agent_id"] for row in store_rows(memory)} == {"rogue"}
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @LEAD
 @HOW
 async def test_two_users_at_once_keep_their_own(

@@ -141,6 +141,7 @@ class Everything:
         return inner.compile()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("form", ["as_graph", "as_closure", "as_sequence", "as_subgraph"])
 @pytest.mark.parametrize("make", [create_agent, create_react_agent])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")

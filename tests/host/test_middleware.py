@@ -209,6 +209,7 @@ def test_an_agent_needs_a_name_that_can_be_one(memory: SupervisorMemory) -> None
         memory.middleware(agent_id="two\nlines")
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize(
     ("placement", "order", "cached"),
     [
@@ -245,6 +246,7 @@ def test_behind_the_caching_middleware_the_prompt_stays_cached(
 # --- exactly once
 
 
+@pytest.mark.one_in(2)
 @HOW
 @PLACED
 async def test_inside_an_attached_graph_there_is_one_note_and_one_memory(
@@ -421,6 +423,7 @@ def by_command(agent: Any) -> Any:
     return ask_worker
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("way", [delegate, by_message, by_command], ids=lambda way: way.__name__)
 async def test_whatever_shape_an_agent_answers_in_it_is_remembered_once(

@@ -143,7 +143,7 @@ AWAYS: dict[str, tuple[Callable[[Any], Awaitable[Any]], int]] = {
 KINDS = pytest.mark.parametrize("kind", [ScriptedModel, Streaming])
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @KINDS
 @pytest.mark.parametrize("way", WAYS)
 async def test_a_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, way: str) -> None:
@@ -152,7 +152,7 @@ async def test_a_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, w
     assert [holds_once(each) for each in boss.calls] == [True] * times
 
 
-@pytest.mark.one_in(2, shift=1)
+@pytest.mark.one_in(4, shift=1)
 @KINDS
 @pytest.mark.parametrize("way", AWAYS)
 async def test_an_async_call_holds_the_note_once(memory: SupervisorMemory, kind: Any, way: str) -> None:

@@ -116,6 +116,7 @@ def assert_written_once(memory: SupervisorMemory) -> None:
 # --- interrupts and retries
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("where", ["boss", "worker", "after"])
 async def test_an_interrupt_and_its_resumption_are_one_run(how: str, where: str) -> None:
@@ -127,6 +128,7 @@ async def test_an_interrupt_and_its_resumption_are_one_run(how: str, where: str)
         assert_written_once(memory)
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("where", ["boss", "worker", "after"])
 async def test_a_node_that_fails_twice_is_remembered_once(how: str, where: str) -> None:
@@ -245,6 +247,7 @@ def starts(graph: Any, *, with_input: bool = False) -> list[RunnableConfig]:
     return [s.config for s in found if s.next and (with_input or s.next != ("__start__",))]
 
 
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("id_", [None, "m1"])
 async def test_time_travel_writes_nothing_twice(how: str, id_: str | None) -> None:

@@ -108,7 +108,7 @@ def turns(graph: Any, client: Any, *texts: str, where: Any = ADA) -> list[Any]:
 # --- a full history
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @CLIENT
 @pytest.mark.parametrize("saver", [None, "a checkpointer"])
 @pytest.mark.parametrize(

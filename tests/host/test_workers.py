@@ -203,7 +203,7 @@ def test_a_sub_agent_without_memory_tools_is_not_refused(memory: SupervisorMemor
     memory.attach(led(form(create_agent(model(), [add], name="worker"))))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @FORM
 @HOW
 @pytest.mark.parametrize("name", ["manage_memory", "memory_search"])

@@ -57,7 +57,7 @@ def memory() -> Any:
         yield memory
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @EVERY
 async def test_messages_updates_interrupts_and_state_are_as_without_memory(
     memory: SupervisorMemory, host: Host, how: How
@@ -69,7 +69,7 @@ async def test_messages_updates_interrupts_and_state_are_as_without_memory(
     assert FENCE not in str(attached.streams + attached.states)
 
 
-@pytest.mark.one_in(2, shift=1)
+@pytest.mark.one_in(4, shift=1)
 @EVERY
 async def test_every_model_call_that_a_person_would_expect_holds_the_note(
     memory: SupervisorMemory, host: Host, how: How
@@ -83,7 +83,7 @@ async def test_every_model_call_that_a_person_would_expect_holds_the_note(
             assert (role, notes) == (role, [(0, 0) if role in host.untold else (1, 1)] * len(calls))
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @EVERY
 async def test_the_prompts_say_what_they_said_and_the_note(
     memory: SupervisorMemory, host: Host, how: How
@@ -100,7 +100,7 @@ async def test_the_prompts_say_what_they_said_and_the_note(
             assert "".join(systems).startswith("".join(str(m.text) for m in without if m.type == "system"))
 
 
-@pytest.mark.one_in(2, shift=1)
+@pytest.mark.one_in(4, shift=1)
 @EVERY
 async def test_what_the_user_says_is_heard_and_is_the_users(
     memory: SupervisorMemory, host: Host, how: How

@@ -250,7 +250,7 @@ def test_an_export_that_is_killed_again_and_again_ends_with_the_whole_file(tmp_p
     assert_same(all_of(other.backend, limit=1_000), given)
 
 
-@pytest.mark.parametrize("kind", ["sqlite", "json"])
+@pytest.mark.parametrize("kind", [pytest.param("sqlite", marks=pytest.mark.slow), "json"])
 def test_an_import_that_is_killed_again_and_again_ends_in_the_same_state(tmp_path: Path, kind: str) -> None:
     given, file = many_records(tmp_path / "here"), tmp_path / "f.jsonl"
     with SupervisorMemory(

@@ -70,7 +70,7 @@ def answers(memory: SupervisorMemory) -> list[list[tuple[str, float]]]:
     ]
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(16)
 @pytest.mark.parametrize("there", KINDS)
 @pytest.mark.parametrize("here", KINDS)
 def test_copied_records_are_the_same_and_found_the_same_way(

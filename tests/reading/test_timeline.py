@@ -12,12 +12,12 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Message
 from supervisor_memory.reading.timeline import Chapter, Cost
 from supervisor_memory.testing.clock import MONDAY, FixedClock
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 DAY = 86_400.0
 
 
-@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     settings = Settings(embedding_model="none", queue_worker=False)
     with (

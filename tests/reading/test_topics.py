@@ -15,7 +15,7 @@ from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter, Sourc
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import record
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 
 LINE = re.compile(r"- (?P<kind>[a-z-]+)\((?P<target>[^()\n:]+)\): (?P<description>[^\n]+)")
 
@@ -146,7 +146,7 @@ def test_the_order_of_records_does_not_matter(order: list[int]) -> None:
 # --- of a memory
 
 
-@pytest.mark.parametrize("store", STORES)
+@pytest.mark.parametrize("store", EACH)
 def test_topics_are_of_one_user_and_task_and_never_of_what_was_merely_said(
     store: str, tmp_path: Path
 ) -> None:

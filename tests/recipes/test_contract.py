@@ -40,7 +40,7 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
             yield backend
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
     """Over a store in memory. What a store promises is in its own contract."""
@@ -70,7 +70,7 @@ def test_an_operator_that_reaches_too_far_is_refused_and_audited() -> None:
         ]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(12)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 @pytest.mark.parametrize("kind", STORES)
 def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(

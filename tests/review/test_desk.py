@@ -28,13 +28,13 @@ from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
-from tests.opened import opened
+from tests.opened import IN_PROCESS, opened
 
 TABLES = "The user prefers answers as tables."
 REVIEWER = "rita@example.com"
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(Settings(embedding_model="none"), backend=backend, clock=clock)
@@ -290,7 +290,7 @@ def test_who_comes_second_is_told_what_was_decided(memory: SupervisorMemory) -> 
             again()
 
 
-@pytest.mark.parametrize("name", ["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.mark.parametrize("name", IN_PROCESS)
 def test_of_reviewers_at_the_same_moment_one_wins(name: str, tmp_path: Path) -> None:
     with opened(name, tmp_path) as backend:
         memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)

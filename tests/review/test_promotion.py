@@ -18,7 +18,7 @@ from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
-from tests.opened import opened
+from tests.opened import IN_PROCESS, opened
 
 DEFINITION = "delayed means more than 15 minutes late at the gate"
 QUESTION = "How many flights were delayed?"
@@ -26,7 +26,7 @@ RITA = "rita@example.com"
 ANALYST = Scope("ada", "analyst", "s1", "run-1")
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(

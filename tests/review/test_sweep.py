@@ -11,14 +11,14 @@ from supervisor_memory.errors import InvalidContent, InvalidName, MissingUser
 from supervisor_memory.review.sweep import Swept
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
-from tests.opened import opened
+from tests.opened import IN_PROCESS, opened
 
 DAY = 86_400.0
 RITA = "rita"
 GOOD, BAD = "Berlin has a zoo.", "The deploy key is on the wiki page."
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(Settings(embedding_model="none"), backend=backend, clock=clock)

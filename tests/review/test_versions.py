@@ -13,15 +13,14 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.model.versions import valid_at
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import record
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 DAY = 86_400.0
 LOVE, HATE = "I love Chinese food.", "I hate Chinese food."
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path, clock: FixedClock) -> Iterator[SupervisorMemory]:
-    assert request.param in STORES
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(Settings(embedding_model="none"), backend=backend, clock=clock)
 

@@ -10,13 +10,13 @@ import pytest
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import RecordNotFound
-from tests.opened import opened
+from tests.opened import IN_PROCESS, opened
 
 RITA = "rita"
 CANARY = "zebra-canary"
 
 
-@pytest.fixture(params=["in_memory", "json", "sqlite", "base_store", "qdrant"])
+@pytest.fixture(params=IN_PROCESS)
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     with opened(request.param, tmp_path) as backend:
         yield SupervisorMemory(Settings(embedding_model="none"), backend=backend)

@@ -89,7 +89,7 @@ class TestInMemoryStore(BackendContract):
         return BaseStoreBackend(InMemoryStore())
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 class TestSqliteStore(PersistentBackendContract):
     """Each handle has a store of its own over one file, as two processes have."""
 
@@ -106,7 +106,7 @@ class TestSqliteStore(PersistentBackendContract):
         return lambda: BaseStoreBackend(sqlite_store(tmp_path / "store.db"), audit=tmp_path)
 
 
-@pytest.mark.one_in(2, shift=1)
+@pytest.mark.one_in(4, shift=1)
 class TestSeveralOverOneStore(PersistentBackendContract):
     """Handles over the same store object take turns."""
 

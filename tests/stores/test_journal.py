@@ -31,7 +31,7 @@ class TestAroundMemory(BackendContract):
             yield backend
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 class TestAroundQdrantInMemory(BackendContract):
     @pytest.fixture
     def backend(self) -> Iterator[MemoryBackend]:
@@ -39,7 +39,7 @@ class TestAroundQdrantInMemory(BackendContract):
             yield backend
 
 
-@pytest.mark.one_in(3, shift=1)
+@pytest.mark.one_in(6, shift=1)
 class TestAroundABaseStore(BackendContract):
     @pytest.fixture
     def backend(self) -> Iterator[MemoryBackend]:

@@ -61,6 +61,7 @@ def drained(journal: JournalBackend) -> None:
         journal.replay()
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("fault", EVERY)
 def test_a_turn_is_in_time_and_saved_and_says_that_it_is_degraded(
     store: FaultyBackend, journal: JournalBackend, memory: SupervisorMemory, fault: str
@@ -90,7 +91,7 @@ def test_a_turn_is_in_time_and_saved_and_says_that_it_is_degraded(
     assert not memory.recall("what does GMV mean?", ALICE).degraded
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("fault", EVERY)
 @pytest.mark.parametrize("method", ["search", "list", "get", "batch"])
 def test_a_method_that_breaks_alone_loses_nothing(

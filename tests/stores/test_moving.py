@@ -53,7 +53,7 @@ def opened(kind: str, path: Path, ending: ExitStack) -> MemoryBackend:
     return QdrantBackend(QdrantClient(":memory:"))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 class TestMoving(MovingContract):
     @pytest.fixture(params=KINDS)
     def backend(self, request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:

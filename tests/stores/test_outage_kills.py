@@ -66,6 +66,7 @@ def _points() -> range:
     return range(step // 2, _MOST_STATEMENTS, step)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("at", _points())
 @pytest.mark.parametrize("outage", ["none", "cut", "loses answers"])
 def test_what_was_told_before_a_kill_is_there_once(

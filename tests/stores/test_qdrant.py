@@ -59,14 +59,14 @@ class TestInMemory(BackendContract):
         return QdrantBackend(QdrantClient(":memory:"))
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 class TestACollectionForEachNamespace(BackendContract):
     @pytest.fixture
     def backend(self) -> MemoryBackend:
         return QdrantBackend(QdrantClient(":memory:"), collections="namespace")
 
 
-@pytest.mark.one_in(3, shift=1)
+@pytest.mark.one_in(6, shift=1)
 class TestLocalPath(PersistentBackendContract):
     """Only one client at a time can open a path: the handles share it, and take turns."""
 

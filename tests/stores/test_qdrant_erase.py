@@ -58,7 +58,7 @@ class TestInMemory(ErasingContract):
         return QdrantBackend(QdrantClient(":memory:"))
 
 
-@pytest.mark.one_in(3, shift=1)
+@pytest.mark.one_in(6, shift=1)
 class TestLocalPath(SharedErasingContract):
     @pytest.fixture
     def client(self, tmp_path: Path) -> Iterator[QdrantClient]:
@@ -77,7 +77,7 @@ class TestLocalPath(SharedErasingContract):
         return lambda: QdrantBackend(client, audit=tmp_path)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize("division", ["family", "namespace"])
 class TestServer(SharedErasingContract):
     """Each handle is an instance with an audit log of its own: only the server tells of tombstones."""

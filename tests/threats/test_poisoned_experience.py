@@ -19,7 +19,7 @@ def test_no_poisoned_output_becomes_a_guideline_or_a_preference() -> None:
     assert found["poisoned preferences"] == 0
 
 
-@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize("together", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_a_fault_taught_is_told_to_the_agent_that_calls_the_tool(together: bool, tmp_path: Path) -> None:
     bench = _benchmark()
     chosen = bench.faults()[:: 2 if together else 3]

@@ -12,7 +12,7 @@ from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 CAPACITY = 5
 TOWNS = (
@@ -33,7 +33,7 @@ ENOUGH = (CAPACITY - 1, CAPACITY)
 """How many are left: a rule may take one more than it must, so as not to run after each write."""
 
 
-@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+@pytest.fixture(params=IN_PROCESS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

@@ -23,7 +23,7 @@ from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.digest import digesting
 from supervisor_memory.upkeep.sessions import keep_state, keep_states
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 EXPORT = (
     ("user", "The nightly export of the parts catalogue fails. Find out why."),
@@ -36,7 +36,7 @@ FIRST = Scope("ada", session_id="s1")
 PATIENT = {"search_timeout_ms": 9_000, "write_timeout_ms": 9_000, "embedding_model": "none"}
 
 
-@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+@pytest.fixture(params=IN_PROCESS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

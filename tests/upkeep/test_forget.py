@@ -23,13 +23,13 @@ from supervisor_memory.testing.ports import ports
 from supervisor_memory.testing.ports import record as record_at
 from supervisor_memory.upkeep import forget as forgetting
 from supervisor_memory.upkeep.forget import RUN
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 DAY = 86_400.0
 NOW = MONDAY + 400 * DAY + 3_600
 
 
-@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+@pytest.fixture(params=IN_PROCESS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

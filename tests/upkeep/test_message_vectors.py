@@ -20,7 +20,7 @@ from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from tests.faults.processes import FORKS, ended, forked
 from tests.host.graphs import asking, config, model, team
-from tests.opened import STORES, opened
+from tests.opened import EACH, opened
 from tests.stores.unreliable import Unreliable
 from tests.upkeep.test_reembed import PATIENT, Model, failing_on
 
@@ -29,7 +29,7 @@ SPOKEN = ("my boat's up in Oslo, right", "Noted, in Oslo.")
 ADA = Scope("ada", session_id="s1")
 
 
-@pytest.fixture(params=STORES)
+@pytest.fixture(params=EACH)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

@@ -27,12 +27,12 @@ from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.sessions import keep_state
-from tests.opened import STORES, opened
+from tests.opened import IN_PROCESS, opened
 
 DAY = 86_400.0
 
 
-@pytest.fixture(params=[name for name in STORES if name != "qdrant_over_http"])
+@pytest.fixture(params=IN_PROCESS)
 def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBackend]:
     with opened(request.param, tmp_path) as backend:
         yield backend

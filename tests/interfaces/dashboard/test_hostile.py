@@ -1,5 +1,6 @@
 """No text of anybody's becomes a part of a page: it is shown, on every page, in every field."""
 
+import os
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -107,7 +108,7 @@ def paths(ids: list[str]) -> Iterator[str]:
     yield from ("/dashboard/records?status=any", "/dashboard/records?status=any&kind=user-profile")
     yield from ("/dashboard/records?user=eve&q=alert+script", "/dashboard/records?family=session_messages")
     yield from (f"/dashboard/turn?run=run-{at}" for at in range(count))
-    yield from (f"/dashboard/records/{id_}" for id_ in ids)
+    yield from (f"/dashboard/records/{id_}" for id_ in ids[:: 1 if os.environ.get("SLOW") else 4])
     yield f"/dashboard/records/{ids[0]}/delete"
 
 

@@ -189,7 +189,7 @@ async def test_sessions_are_listed_and_one_is_read(way: str, store: Path, opened
 async def test_only_with_writes_is_there_a_tool_that_writes(
     way: str, store: Path, ids: dict[str, str], opened: Opened
 ) -> None:
-    async with over_stdio(store) as client:
+    async with near(way, store, opened) as client:
         tools = (await client.list_tools()).tools
         assert sorted(tool.name for tool in tools) == READING
         with pytest.raises(MCPError, match="no such tool"):
@@ -406,37 +406,37 @@ async def test_memory_can_be_opened_as_resources_and_asked_by_a_prompt(
             await client.get_prompt(prompt.name, {})
 
 
-@pytest.mark.parametrize(
-    ("name", "given"),
-    [
-        ("memory_search", {}),
-        ("memory_search", {"query": 7}),
-        ("memory_search", {"query": "tea", "limit": 0}),
-        ("memory_search", {"query": "tea", "limit": 10**9}),
-        ("memory_search", {"query": "tea", "threshold": 2}),
-        ("memory_search", {"query": "tea", "as_of": "lately"}),
-        ("memory_search", {"query": "tea", "families": ["../etc"]}),
-        ("memory_search", {"query": "tea", "where": {"kind": "secret-kind"}}),
-        ("memory_get", {"id": ""}),
-        ("memory_get", {"id": "x" * 10_000}),
-        ("memory_timeline", {"since": "lately"}),
-        ("memory_timeline", {"after": "x"}),
-        ("memory_timeline", {"id": "a", "session_id": "b"}),
-        ("memory_timeline", {"session_id": "a\nb"}),
-        ("memory_why", {"id": "a", "limit": -1}),
-        ("memory_write", {"content": ""}),
-        ("memory_write", {"content": "x" * 200_000}),
-        ("memory_update", {"id": "a"}),
-        ("memory_write", {"content": "Tea.", "metadata": {"ttl": -1}}),
-    ],
-)
-async def test_bad_arguments_are_refused_in_words(name: str, given: dict[str, Any], opened: Opened) -> None:
+BAD: list[tuple[str, dict[str, Any]]] = [
+    ("memory_search", {}),
+    ("memory_search", {"query": 7}),
+    ("memory_search", {"query": "tea", "limit": 0}),
+    ("memory_search", {"query": "tea", "limit": 10**9}),
+    ("memory_search", {"query": "tea", "threshold": 2}),
+    ("memory_search", {"query": "tea", "as_of": "lately"}),
+    ("memory_search", {"query": "tea", "families": ["../etc"]}),
+    ("memory_search", {"query": "tea", "where": {"kind": "secret-kind"}}),
+    ("memory_get", {"id": ""}),
+    ("memory_get", {"id": "x" * 10_000}),
+    ("memory_timeline", {"since": "lately"}),
+    ("memory_timeline", {"after": "x"}),
+    ("memory_timeline", {"id": "a", "session_id": "b"}),
+    ("memory_timeline", {"session_id": "a\nb"}),
+    ("memory_why", {"id": "a", "limit": -1}),
+    ("memory_write", {"content": ""}),
+    ("memory_write", {"content": "x" * 200_000}),
+    ("memory_update", {"id": "a"}),
+    ("memory_write", {"content": "Tea.", "metadata": {"ttl": -1}}),
+]
+
+
+async def test_bad_arguments_are_refused_in_words(opened: Opened) -> None:
     with opened() as memory:
         async with Client(create_server(memory, user_id="ada", writes=True)) as client:
-            text = refusal(await client.call_tool(name, given))
-            assert text.startswith("invalid-arguments: "), text
-            assert len(text) < 2_000
-            assert told(await client.call_tool("memory_search", {"query": "tea"}))["hits"] == []
+            for name, given in BAD:
+                text = refusal(await client.call_tool(name, given))
+                assert text.startswith("invalid-arguments: "), (name, given, text)
+                assert len(text) < 2_000
+                assert told(await client.call_tool("memory_search", {"query": "tea"}))["hits"] == []
 
 
 # --- by HTTP ---------------------------------------------------------------------------------------------
@@ -498,6 +498,7 @@ async def test_what_a_client_reads_is_logged_as_its_own(
     store: Path, ids: dict[str, str], opened: Opened
 ) -> None:
     async with over_stdio(store) as client:
+        assert sorted(tool.name for tool in (await client.list_tools()).tools) == READING
         for name, given in (("search", {"query": "tea"}), ("topics", {}), ("get", {"id": ids["own"]})):
             told(await client.call_tool(f"memory_{name}", given))
     with served(store, ["--writes"]) as address:
