@@ -92,7 +92,7 @@ _TABLES: Final = (
     *tallies.TABLES,
     *_BY_SELDOM_OP,
 )
-_LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies", "tallies_by_day")
+_LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies_by_day")
 """Tables and indexes that a store of an earlier release may lack."""
 _READS: Final = """SELECT value,
     (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value AND op = ifnull(?2, op) LIMIT 100)),

@@ -20,20 +20,17 @@ Tally: TypeAlias = tuple[str, str]
 """An agent, "" for the supervisor and for people, and what is counted."""
 
 TABLES: Final = (
-    """CREATE TABLE IF NOT EXISTS tallies(
-        agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
-        PRIMARY KEY(agent, name)) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS tallies_by_day(
         day INTEGER NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
         PRIMARY KEY(day, agent, name)) WITHOUT ROWID""",
 )
-_ADD: Final = """INSERT INTO tallies VALUES {}
-    ON CONFLICT(agent, name) DO UPDATE SET amount = amount + excluded.amount"""
-_ADD_BY_DAY: Final = """INSERT INTO tallies_by_day VALUES {}
+_ADD: Final = """INSERT INTO tallies_by_day VALUES {}
     ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
 A_DAY: Final = 86_400
 KEPT: Final = "kept:"
 """How the names begin of what tells new records by their kind, by day alone."""
+_IN_ALL: Final = f"""SELECT agent, name, sum(amount) FROM tallies_by_day
+    WHERE substr(name, 1, {len(KEPT)}) <> '{KEPT}' GROUP BY agent, name"""
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
 _APPROVALS: Final = frozenset({"approve", "edit"})
 COUNTED: Final = _DECISIONS | _APPROVALS | {"reject"}
@@ -46,11 +43,9 @@ def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: fl
     """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
     day = int(at // A_DAY)
     rows = [(day, agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
-    in_all = [row[1:] for row in rows if not row[2].startswith(KEPT)]
-    for sql, some in ((_ADD, in_all), (_ADD_BY_DAY, rows)):
-        if some:  # in one statement: few of them differ in their number
-            marks = f"({', '.join('?' * len(some[0]))})"
-            connection.execute(sql.format(", ".join([marks] * len(some))), [*chain.from_iterable(some)])
+    if rows:  # in one statement: few of them differ in their number
+        marks = ", ".join(["(?, ?, ?, ?)"] * len(rows))
+        connection.execute(_ADD.format(marks), [*chain.from_iterable(rows)])
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:
@@ -61,8 +56,8 @@ def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, st
 
 
 def all_of(connection: "apsw.Connection") -> dict[Tally, float]:
-    """All counts there are."""
-    rows = select(connection, "tallies", "SELECT agent, name, amount FROM tallies")
+    """All counts there are, of all days."""
+    rows = select(connection, "tallies_by_day", _IN_ALL)
     return {(str(agent), str(name)): float(amount) for agent, name, amount in rows}
 
 

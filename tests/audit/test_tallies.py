@@ -68,7 +68,6 @@ def test_a_store_of_before_begins_to_count_when_it_is_opened(tmp_path: Path) -> 
     with SupervisorMemory(settings) as memory:
         memory.write("Delays are counted in minutes.", user_id="ada")
     with sqlite3.connect(tmp_path / "memory.db") as connection:
-        connection.execute("DROP TABLE tallies")
         connection.execute("DROP TABLE tallies_by_day")
     with SupervisorMemory(settings) as memory:
         assert kept(memory, "writes") == {}
@@ -87,6 +86,7 @@ def test_each_day_has_its_own_counts_and_new_records_by_kind(memory: SupervisorM
         (5, "sql", "kept:task-traces"): 1,
     }
     assert {day for day, _, _ in log.kept_by_day(since=86_400.0 * 4)} == {5}
+    assert log.kept()["sql", "writes"] == 3  # of all days
     assert not any(name.startswith("kept:") for _, name in log.kept())  # nor in /metrics
 
 

@@ -431,10 +431,10 @@ class Answers(Generic[T]):
 
     def _forget_former(self, spaces: Sequence[Space]) -> None:
         """Let go of what was found in an earlier state of these namespaces."""
-        present = {space.namespace: space for space in spaces}
+        present = {space.namespace: space.revision for space in spaces}
         for question, answer in [*self._answers.items()]:
-            for each in answer.spaces:
-                if present.get(each.namespace, each) != each:
+            for name, _, revision, _ in answer.spaces:
+                if present.get(name, revision) != revision:
                     self._answers.pop(question, None)
                     break
 
