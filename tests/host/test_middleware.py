@@ -246,7 +246,7 @@ def test_behind_the_caching_middleware_the_prompt_stays_cached(
 # --- exactly once
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(2, shift=3)
 @HOW
 @PLACED
 async def test_inside_an_attached_graph_there_is_one_note_and_one_memory(

@@ -557,7 +557,7 @@ async def test_in_one_message_the_supervisors_call_passes_and_its_agents_does_no
     assert_denied(heard)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @HOST
 @HOW
 async def test_two_users_at_once_find_their_own(memory: SupervisorMemory, host: Any, how: str) -> None:

@@ -34,7 +34,7 @@ from supervisor_memory.testing.erasing_contract import (
 )
 from tests.canaries import World, left_of, traces
 
-KILLS = int(os.environ.get("ERASE_KILLS", "2"))
+KILLS = int(os.environ.get("ERASE_KILLS", "1"))
 Opening = Callable[[Path], JsonBackend | SqliteBackend]
 OPENINGS: dict[str, Opening] = {
     "json": lambda path: JsonBackend(path, lock_seconds=0.3),
