@@ -50,7 +50,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
     return call(), time.monotonic() - began
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["search", "list", "batch"])
 def test_recall_answers_in_time_whatever_the_store_does(
@@ -72,7 +72,7 @@ def test_recall_answers_in_time_whatever_the_store_does(
         assert ("recall", "degraded") in outcomes(backend)
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.parametrize("method", ["search", "list", "batch"])
 def test_remember_answers_in_time_whatever_the_store_does(
@@ -124,7 +124,7 @@ DIRECT: dict[str, tuple[str, Callable[[SupervisorMemory, str], Any]]] = {
 }
 
 
-@pytest.mark.one_in(10)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("fault", ["raises", "raises no Exception", "hangs"])
 @pytest.mark.parametrize("verb", DIRECT)
 def test_a_direct_verb_raises_a_typed_error_in_time(backend: FaultyBackend, verb: str, fault: str) -> None:
@@ -159,7 +159,7 @@ def test_garbage_from_the_store_is_a_typed_error(backend: FaultyBackend, verb: s
 EMBEDDER_FAULTS = [*FAULTS, "wrong dimension", "NaN", "zero"]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", EMBEDDER_FAULTS)
 def test_a_failing_embedder_leaves_words(backend: FaultyBackend, fault: str) -> None:
     memory = memory_over(backend, embedder=FaultyEmbedder(fault))
@@ -222,7 +222,7 @@ def test_the_reason_in_the_audit_is_a_code() -> None:
     assert row.event["reason"] == "embedder:BadVector"
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("fault", LOUD)
 def test_a_failing_model_changes_nothing_but_the_audit(backend: FaultyBackend, fault: str) -> None:
     memory = memory_over(backend, llm=faulty_model(fault))

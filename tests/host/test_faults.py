@@ -76,7 +76,7 @@ def degraded(memory: SupervisorMemory) -> set[str]:
     return {row["op"] for row in audit_of(memory) if row["outcome"] == "degraded"}
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(6)
 @HOW
 @pytest.mark.parametrize("error", ERRORS, ids=repr)
 @pytest.mark.parametrize("methods", [READS, ("audit",), ("batch",)], ids=",".join)
@@ -124,7 +124,7 @@ async def test_a_store_that_fails_behind_a_journal_changes_no_answer_and_takes_a
     assert sum("Use tables" in r.content for r in store.contents() if r.layer == "abstract") == 1
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @HOW
 async def test_a_backend_that_hangs_costs_its_deadline_and_no_more(inner: MemoryBackend, how: str) -> None:
     backend = Broken(inner, **dict.fromkeys(READS, hanging()))
@@ -173,7 +173,7 @@ class Embedder(Embeddings):
         return self.fail(text)  # type: ignore[no-any-return]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize(
     "fail",

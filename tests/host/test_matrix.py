@@ -76,7 +76,7 @@ def of_others(memory: SupervisorMemory) -> list[tuple[str, str, int]]:
     return sorted((r.id, r.content, r.version) for r in everything(memory) if r.user_id != "ada")
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @CELL
 async def test_notes_are_read_the_host_says_the_same_and_the_turn_is_kept(
     memory: SupervisorMemory, host: Host, how: How
@@ -397,7 +397,7 @@ def test_langchain_refuses_two_middlewares_of_memory(memory: SupervisorMemory) -
 TEAMS = by(hosts.last_message, hosts.as_tools, hosts.deep, hosts.functions, hosts.swarm)
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOW
 @TEAMS
 async def test_without_anybody_named_memory_is_off_and_the_audit_says_so(
@@ -500,7 +500,6 @@ def test_a_sub_agent_with_memory_tools_is_refused_wherever_it_is_bound(memory: S
         assert caught.value.facts["agent"] == "worker"
 
 
-@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("kind", ["denied by attach", "bound and denied", "a tool of a middleware's agent"])
 async def test_a_sub_agent_with_memory_tools_is_answered_a_denial(

@@ -216,7 +216,6 @@ def assert_denied(heard: Answers) -> None:
 # --- the supervisor
 
 
-@pytest.mark.one_in(2)
 @HOST
 @HOW
 async def test_a_supervisors_memory_tools_work_wherever_they_are_called(
@@ -248,7 +247,6 @@ FENCES: dict[str, Callable[[SupervisorMemory], Any]] = {
 }
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("fence", FENCES)
 @HOW
 async def test_from_then_on_a_caller_whom_nobody_wrapped_is_denied_and_audited(
@@ -283,7 +281,7 @@ async def test_one_memory_does_not_fence_another(memory: SupervisorMemory, how: 
 # --- a sub-agent that carries memory tools
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @HOST
 @pytest.mark.parametrize("held", [ask, ask_global], ids=lambda held: held.__name__)
 @pytest.mark.parametrize("where", [None, OWN_THREAD], ids=["in the run", "in a thread of its own"])
@@ -299,7 +297,7 @@ async def test_an_agent_in_a_tool_has_no_right_to_the_memory_tools_it_carries(
     assert [agent for agent, _ in denials(memory)] == ["worker"]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOST
 @HOW
 async def test_an_agent_in_a_thread_that_knows_nothing_of_the_run_is_a_stranger(
@@ -313,7 +311,7 @@ async def test_an_agent_in_a_thread_that_knows_nothing_of_the_run_is_a_stranger(
     assert denials(memory) == [("worker", "caller-unknown")]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @HOST
 @pytest.mark.parametrize("held", [ask, ask_global], ids=lambda held: held.__name__)
 @HOW
@@ -329,7 +327,7 @@ async def test_a_sub_agent_with_a_supervisors_middleware_is_still_a_sub_agent(
     assert not any("tables by default" in record.content for record in memory.get_all(user_id="ada"))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOST
 @HOW
 async def test_what_a_supervisor_tells_its_agent_is_not_what_the_user_said(
@@ -370,7 +368,6 @@ async def test_an_agent_of_an_agent_has_no_right(memory: SupervisorMemory, how: 
     assert denials(memory) == [("middle", "memory-tool-called-by-a-sub-agent")]
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("declared", [True, False])
 @HOW
 async def test_an_agent_of_deepagents_has_no_right(
@@ -482,7 +479,7 @@ FORGED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @HOST
 @pytest.mark.parametrize("forged", FORGED, ids=["user_id", "scope", "runtime", "both"])
 @HOW
@@ -539,7 +536,7 @@ async def test_an_agent_cannot_write_or_delete_either(memory: SupervisorMemory, 
 # --- side by side
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @HOST
 @HOW
 @pytest.mark.parametrize("order", [["memory_search", "ask_worker"], ["ask_worker", "memory_search"]])

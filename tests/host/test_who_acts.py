@@ -97,7 +97,7 @@ def switches() -> Iterator[Any]:
         yield pytest.param(switch, first, id=id)
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @HOW
 @pytest.mark.parametrize(("switch", "first"), [*switches()])
 @pytest.mark.parametrize("then", ["ada", None], ids=["then ada", "then unnamed"])

@@ -107,7 +107,7 @@ WORKERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("shape", WORKERS)
 def test_what_a_worker_hands_on_is_never_the_users(memory: SupervisorMemory, shape: str, order: str) -> None:
@@ -255,7 +255,7 @@ TOOLS: dict[str, Callable[[SupervisorMemory], Any]] = {
 }
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("host", TOOLS)
 async def test_what_a_tool_hands_on_is_never_the_users(memory: SupervisorMemory, host: str, how: str) -> None:

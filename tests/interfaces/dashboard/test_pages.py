@@ -84,7 +84,6 @@ def test_signing_out_ends_it(visitor: Visitor) -> None:
 # --- every page
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("language", ["en", "zh"])
 @pytest.mark.parametrize("page", PAGES)
 def test_an_empty_store_says_so_on_every_page_in_both_languages(
@@ -227,7 +226,6 @@ def test_undo_goes_back_decision_by_decision_and_then_has_nothing(
     assert visitor.post("/dashboard/inbox/undo").headers["location"].endswith("said=nothing-to-undo")
 
 
-@pytest.mark.one_in(2)
 @pytest.mark.parametrize("verb", ["approve", "edit", "reject"])
 @pytest.mark.parametrize(
     ("known_before", "proposed"),
