@@ -1,21 +1,22 @@
 """Fit the second look at a pair of texts (`supervisor_memory/compare/pairing.py`), and tell how well it does.
 
-Run: python benchmarks/pairing.py [--check FILE …]   leaves each author and domain out once
+Run: python benchmarks/pairing.py [--check FILE …]   leaves each author, domain and world out once
      python benchmarks/pairing.py --write NAME …     fits to all and writes these weights: changes, same,
                                                      instead, of_it
 
 What is fitted: the words of a change, on the lines of benchmarks/sentences (corrections and endings against
-what else is to be kept); then two logistic regressions over the facts of a pair, on benchmarks/kept and
-benchmarks/merging. Of a story each step is paired with each later one: what
-is stale gives way to a later value; two steps that are both current stay two. A "different" pair of
-benchmarks/kept tells no new value either. A third regression, `of_it`, is fitted to the pairs of all sets
-whose later text tells a change, and to benchmarks/changes: told changes, each with a text that it replaces
-and with some about the same thing that it leaves as they are ("second" by an author who knew no rule,
-"worlds" what stands beside a told change in worlds of facts that all hold). --check decides on sets of the
-same forms that nothing is fitted to.
+what else is to be kept); then two logistic regressions over the facts of a pair, `same` and `instead`, on
+benchmarks/kept and benchmarks/merging, and a third, `of_it`, on those pairs of all sets whose later text
+tells a change. Of a story each step is paired with each later one: what is stale gives way to a later value;
+two steps that are both current stay two. A "different" pair of benchmarks/kept tells no new value either.
+benchmarks/changes has told changes, each with a text that it replaces and with some about the
+same thing that it leaves as they are ("second" to "fifth" by authors who knew no rule), and "worlds": the
+pairs that this look is asked about when the facts of a world, which all hold, are written one after the
+other. --check decides on sets of the same forms that nothing is fitted to.
 
 Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
-new values how many replace, by language.
+new values how many replace, by language; and by bounds of `of_it`, of benchmarks/changes, how many facts
+that hold are replaced ("apart") and how many true changes replace ("instead").
 """
 
 import argparse
@@ -44,14 +45,15 @@ FOLDER = Path(__file__).parent
 READERS = {"en": MINILM, "zh": E5}
 RIVALS = 10
 RIDGE = 2.0
-IN_PAIRS, IN_STORIES, IN_STREAMS, OF_A_CHANGE = 4.0, 3.0, 1.0, 0.33
-"""How much a pair of each form counts: streams have some four thousand, stories and pairs some hundreds; and
-any pair for `of_it`."""
+Form: TypeAlias = Literal["pairs", "stories", "stream", "changes"]
+COUNTS: Mapping[Form, float] = {"pairs": 4.0, "stories": 3.0, "stream": 1.0}
+"""How much a pair counts: streams have some four thousand, stories and pairs some hundreds."""
+OF_A_CHANGE = 0.33
+"""How much any pair counts for `of_it`."""
+BOUNDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55)
 OF_NEIGHBOURS = frozenset({"alone", "lead", "behind"})
 """What tells of the other known texts, of which pairs have none."""
 CHANGE_RIDGE, SEEN, STEPS, PACE = 0.25, 4, 300, 0.1
-CHANGES = "changes"
-"""The source whose pairs only `of_it` is fitted to."""
 SMALLEST = 0.05
 """Weights nearer to zero are left out."""
 Floats = npt.NDArray[np.float64]
@@ -60,12 +62,13 @@ Label: TypeAlias = Literal["same", "instead", "apart"]
 
 @dataclass
 class Row:
-    """A pair of one set: `source` is who wrote it or, in streams, what about; `line` the later text's id."""
+    """A pair of one set: `source` is who wrote it, in streams what about, or its world; `line` the later
+    text's id."""
 
     source: str
     lang: str
     label: Label
-    weight: float
+    form: Form
     line: str
     new: str
     look: Look
@@ -96,39 +99,37 @@ def rows_of(path: Path, readers: Mapping[str, Embedder], vector: Vectors) -> lis
     if "stream" in lines[0]:
         return [*_of_streams(read_lines(path), path.stem, readers, vector)]
     if "old" in lines[0]:
-        told = _of_changes(path.stem[-2:], lines)
+        told = _of_changes(path.stem, lines)
     else:
-        told = _of_pairs(lines) if "a" in lines[0] else _of_stories(lines)
+        author = path.stem.rpartition("_")[2]
+        told = _of_pairs(author, lines) if "a" in lines[0] else _of_stories(author, lines)
+    form: Form = "changes" if "old" in lines[0] else "pairs" if "a" in lines[0] else "stories"
     found = []
-    for line, lang, old, new, label in told:
+    for source, line, lang, old, new, label in told:
         cosine = float(vector(lang, old) @ vector(lang, new))
         [look] = looks(new, [Compared(old, cosine)], readers[lang].calibration)
-        weight = IN_STORIES if "story" in lines[0] else IN_PAIRS
-        source = CHANGES if "old" in lines[0] else path.stem.rpartition("_")[2]
-        found.append(Row(source, lang, label, weight, line, new, look))
+        found.append(Row(source, lang, label, form, line, new, look))
     return found
 
 
-Told: TypeAlias = Iterator[tuple[str, str, str, str, Label]]
+Told: TypeAlias = Iterator[tuple[str, str, str, str, str, Label]]
 
 
-def _of_pairs(lines: Sequence[Mapping[str, Any]]) -> Told:
+def _of_pairs(author: str, lines: Sequence[Mapping[str, Any]]) -> Told:
     for line in lines:
-        yield line["id"], line["lang"], line["a"], line["b"], "same" if line["same"] else "apart"
+        label: Label = "same" if line["same"] else "apart"
+        yield author, line["id"], line["lang"], line["a"], line["b"], label
 
 
-def _of_changes(lang: str, lines: Sequence[Mapping[str, Any]]) -> Told:
+def _of_changes(name: str, lines: Sequence[Mapping[str, Any]]) -> Told:
+    author, _, lang = name.rpartition("_")
     for n, line in enumerate(lines):
-        yield (
-            f"{lang}-{n}",
-            lang,
-            line["old"],
-            line["new"],
-            "instead" if line["want"] == "replaces" else "apart",
-        )
+        source = line.get("by") or f"told by {author or 'us'}"
+        label: Label = "instead" if line["want"] == "replaces" else "apart"
+        yield source, f"{name}-{n}", lang, line["old"], line["new"], label
 
 
-def _of_stories(lines: Sequence[Mapping[str, Any]]) -> Told:
+def _of_stories(author: str, lines: Sequence[Mapping[str, Any]]) -> Told:
     for line in lines:
         if line["class"] in ("retract", "tempting"):
             continue
@@ -139,7 +140,7 @@ def _of_stories(lines: Sequence[Mapping[str, Any]]) -> Told:
                 label = _label(states[earlier], states[later], line, is_one_thing=is_one_thing)
                 if label is not None:
                     name = f"{line['id']}-{earlier}-{later}"
-                    yield name, line["lang"], steps[earlier], steps[later], label
+                    yield author, name, line["lang"], steps[earlier], steps[later], label
 
 
 def _state(step: str, expected: Mapping[str, Sequence[str]]) -> frozenset[int] | None:
@@ -180,7 +181,7 @@ def _of_streams(
                 joined: Label = "instead" if line.relation == "conflict" else "same"
                 label: Label = joined if is_same else "apart"
                 if line.why not in ("exact", "case/punct") or label == "apart":
-                    yield Row(domain, line.language, label, IN_STREAMS, line.id, line.content, look)
+                    yield Row(domain, line.language, label, "stream", line.id, line.content, look)
             if line.relation == "conflict":
                 true = [each for each in true if slots[each.id] != slots[line.id]]
             true.append(line)
@@ -218,12 +219,12 @@ def change_weights() -> dict[str, float]:
     return {name: float(value) for name, value in zip(["", *names], w, strict=True)}
 
 
-def fitted(rows: Sequence[Row], wanted: Label) -> dict[str, float]:
+def fitted(rows: Sequence[Row], wanted: Label, *, counts: Mapping[Form, float] = COUNTS) -> dict[str, float]:
     """Weights of a logistic regression with a ridge, by Newton's method; "" is the constant."""
     names = sorted({name for row in rows for name in row.facts})
     x = np.array([[1.0, *(row.facts.get(name, 0.0) for name in names)] for row in rows])
     y = np.array([row.label == wanted for row in rows], dtype=float)
-    each = np.array([row.weight for row in rows])
+    each = np.array([counts.get(row.form, OF_A_CHANGE) for row in rows])
     penalty = np.full(x.shape[1], RIDGE)
     penalty[0] = 1e-3
     w = np.zeros(x.shape[1])
@@ -248,12 +249,12 @@ def learn_changes() -> dict[str, int]:
 def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str, float]]:
     """Fit the second look to `rows`, and give the others their verdicts by it."""
     used = [row for row in rows if is_weighed(row.look)]
-    others_than_changes = [row for row in used if row.source != CHANGES]
+    others_than_changes = [row for row in used if row.form != "changes"]
     changes_told = [_alone(row) for row in used if _is_of_a_change(row)]
     fits = {
         "same": fitted(others_than_changes, "same"),
         "instead": fitted(others_than_changes, "instead"),
-        "of_it": fitted(changes_told, "instead"),
+        "of_it": fitted(changes_told, "instead", counts={}),
     }
     weights = {
         name: {fact: round(w, 2) for fact, w in some.items() if abs(w) >= 0.005}
@@ -261,20 +262,20 @@ def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str
     }
     _hold(pairing, weights)
     for row in others:
-        row.verdict = verdict._again(row.look)
+        row.verdict = verdict._unless_of_another(row.look, verdict._again(row.look))
     return weights
 
 
 def _is_of_a_change(row: Row) -> bool:
     """Whether a change is told that is one of the earlier text, or that somebody wrote beside it as another.
     The other lines of a stream are mostly far from it."""
-    is_written = row.label == "apart" and row.weight > IN_STREAMS
+    is_written = row.label == "apart" and row.form != "stream"
     return verdict._tells_a_change(row.look.pair.new) and (is_written or row.label == "instead")
 
 
 def _alone(row: Row) -> Row:
     found = {name: value for name, value in row.facts.items() if name not in OF_NEIGHBOURS}
-    return replace(row, weight=OF_A_CHANGE, facts=found)
+    return replace(row, facts=found)
 
 
 def _hold(module: Any, weights: Any) -> None:
@@ -311,6 +312,19 @@ def told(rows: Iterable[Row]) -> str:
     return "  ".join([*parts, f"one wording {counts['one']}", f"elsewhere {counts['elsewhere']}"])
 
 
+def show_bounds(name: str, rows: Sequence[Row]) -> None:
+    """Print of how many rows the earlier text is replaced, for each bound of `of_it`."""
+    chosen = verdict._OF_IT
+    for lang, label in sorted({(row.lang, row.label) for row in rows}):
+        own = [row for row in rows if (row.lang, row.label) == (lang, label)]
+        counts = []
+        for verdict._OF_IT in BOUNDS:
+            seen = [verdict._unless_of_another(row.look, verdict._again(row.look)) for row in own]
+            counts.append(f"{verdict._OF_IT:.2f}: {sum(each.about >= 0.5 <= each.instead for each in seen)}")
+        print(f"{name:12} {lang}  {label} {len(own)}, replaced by bound  {'  '.join(counts)}", flush=True)
+    verdict._OF_IT = chosen
+
+
 def show(name: str, rows: Sequence[Row]) -> None:
     for lang in READERS:
         if own := [row for row in rows if row.lang == lang]:
@@ -325,7 +339,7 @@ def main() -> None:
     parser.add_argument("--write", nargs="+", choices=("changes", "same", "instead", "of_it"), default=())
     options = parser.parse_args()
     readers, vector = reading()
-    folders = (FOLDER / name for name in ("merging", "kept", CHANGES))
+    folders = (FOLDER / name for name in ("merging", "kept", "changes"))
     paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
     rows = [row for path in paths for row in rows_of(path, readers, vector)]
     print(f"{len(rows)} pairs, {sum(is_weighed(row.look) for row in rows)} of them weighed")
@@ -338,9 +352,9 @@ def main() -> None:
         for source in sorted({row.source for row in rows}):
             left_out = [row for row in rows if row.source == source]
             learn([row for row in rows if row.source != source], left_out)
-            for weight in sorted({row.weight for row in left_out}):
-                form = {IN_PAIRS: "pairs", IN_STORIES: "stories", IN_STREAMS: "stream"}[weight]
-                show(f"{source} {form}", [row for row in left_out if row.weight == weight])
+            for form in sorted({row.form for row in left_out}):
+                show(f"{source} {form}", [row for row in left_out if row.form == form])
+            show_bounds(source, [row for row in left_out if row.form == "changes"])
     weights = learn(rows, [row for some in others.values() for row in some])
     for path, some in others.items():
         show(path.stem, some)

@@ -110,7 +110,6 @@ TOLD_OF_SOMETHING_ELSE = [
 ]
 # Told in so few words that only the thing itself is shared.
 TOLD_IN_OTHER_WORDS = [
-    ("Our warehouse is Redshift.", "The warehouse runs on BigQuery now.", "Which warehouse do we use?"),
     (
         "The churn report is maintained by Petra Lind.",
         "The churn report was handed over to Sven Ohl.",

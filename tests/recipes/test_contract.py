@@ -40,7 +40,7 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
             yield backend
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
     """Over a store in memory. What a store promises is in its own contract."""
