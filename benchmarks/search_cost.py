@@ -136,10 +136,6 @@ class LooksUp:
         return np.stack([self.known[text.rpartition(": ")[2]] for text in texts])
 
 
-# As `embeds_here` marks it, which an earlier commit lacks: it waits for nobody, nor does our own model.
-LooksUp.embed_query.is_here = True  # type: ignore[attr-defined]
-
-
 def sides(texts: Texts, memory: SupervisorMemory) -> dict[str, Ask]:
     """Who is asked, ours first and the scan last; each finds the same nearest vector."""
     where = Filter(user_id=USER)

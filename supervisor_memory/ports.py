@@ -372,11 +372,7 @@ class _NoStore:
         key = (embedder.fingerprint, "query", text)
         if (vector := known.get(key)) is not None:
             return vector
-        # One that waits for nobody needs no thread of its own, once it has loaded its model.
-        share = 1.0 if known and getattr(embedder.embed_query, "is_here", False) else _EMBED_SHARE
-        vectors = self._embedding(
-            lambda: _checked(embedder, [embedder.embed_query(text)], count=1), share=share
-        )
+        vectors = self._embedding(lambda: _checked(embedder, [embedder.embed_query(text)], count=1))
         if vectors is None:
             return None
         _keep_latest(known, {key: vectors[0]})
@@ -399,8 +395,8 @@ class _NoStore:
                 _keep_latest(known, {(name, "text", text): v for text, v in zip(new, vectors, strict=True)})
         return [found[text] for text in texts]
 
-    def _embedding(self, step: Callable[[], T], *, share: float = _EMBED_SHARE) -> T | None:
-        return self._ports.attempt("embedder", self._ports.left() * share, step)
+    def _embedding(self, step: Callable[[], T]) -> T | None:
+        return self._ports.attempt("embedder", self._ports.left() * _EMBED_SHARE, step)
 
 
 def _keep_latest(

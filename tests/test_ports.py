@@ -1,8 +1,7 @@
 """What each stage may do, and what it is refused."""
 
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +10,6 @@ import pytest
 
 from supervisor_memory import Settings
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.embedding.protocol import embeds_here
 from supervisor_memory.errors import BackendError, DeadlineExceeded, MemoryAccessDenied, StageDenied
 from supervisor_memory.flow import Remembering, remember
 from supervisor_memory.language.terms import terms
@@ -120,39 +118,6 @@ def test_a_question_is_embedded_once() -> None:
     first, second = (world.read_store().embed_query("what is GMV?") for _ in range(2))
     assert embedder.queries == ["what is GMV?"]
     assert np.array_equal(np.asarray(first), np.asarray(second))
-
-
-class Where(HashingEmbedder):
-    """Notes the thread of each question."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.threads: list[int] = []
-
-    def embed_query(self, text: str) -> Any:
-        self.threads.append(threading.get_ident())
-        return super().embed_query(text)
-
-
-class Here(Where):
-    @embeds_here
-    def embed_query(self, text: str) -> Any:
-        return super().embed_query(text)
-
-
-@pytest.mark.parametrize(("embedder", "own"), [(Where(), [False, False]), (Here(), [False, True])])
-def test_an_embedder_that_waits_for_nobody_needs_no_thread_once_it_is_loaded(
-    embedder: Where, own: Sequence[bool]
-) -> None:
-    world = ports(embedder=embedder, seconds=5)
-
-    def ask() -> int:
-        for question in ("what is GMV?", "what is MAU?"):
-            world.read_store().embed_query(question)
-        return threading.get_ident()
-
-    asking = world.services.bridge.within(world.left(), ask)
-    assert [thread == asking for thread in embedder.threads] == own
 
 
 def test_only_the_latest_questions_are_kept() -> None:

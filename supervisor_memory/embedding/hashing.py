@@ -7,14 +7,7 @@ from hashlib import blake2b
 
 import numpy as np
 
-from supervisor_memory.embedding.protocol import (
-    Calibration,
-    Matrix,
-    Vector,
-    check_vector,
-    embeds_here,
-    prepare,
-)
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import SettingsError
 
 CHARACTERS = 20_000
@@ -65,7 +58,6 @@ class HashingEmbedder:
     def languages(self) -> tuple[str, ...]:
         return ("*",)
 
-    @embeds_here
     def embed_query(self, text: str) -> Vector:
         vector = np.zeros(self._dimension, dtype=np.float64)
         for feature, weight in features(prepare(text, characters=CHARACTERS)):

@@ -11,14 +11,7 @@ from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import check_weights, load, require
 from supervisor_memory.embedding.onnx_file import arrays_of
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.protocol import (
-    Calibration,
-    Matrix,
-    Vector,
-    check_vector,
-    embeds_here,
-    prepare,
-)
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.embedding.word_pieces import WordPieces
 from supervisor_memory.language.vocabulary import word_pieces
 
@@ -62,7 +55,6 @@ class MiniLM(Estimating):
     def dimension(self) -> int:
         return DIMENSION
 
-    @embeds_here
     def embed_query(self, text: str) -> Vector:
         return self._loaded.get().encode(text)
 

@@ -13,14 +13,7 @@ import numpy.typing as npt
 from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import load, require
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.protocol import (
-    Calibration,
-    Matrix,
-    Vector,
-    check_vector,
-    embeds_here,
-    prepare,
-)
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
 from supervisor_memory.errors import EmbeddingError, SettingsError
 
 CHARACTERS_PER_TOKEN = 32  # generous: even long technical words stay under it
@@ -117,7 +110,6 @@ class OnnxFolder(Estimating):
     def dimension(self) -> int:
         return self._encoder.get().dimension
 
-    @embeds_here
     def embed_query(self, text: str) -> Vector:
         return self._encoder.get().encode(text)
 

@@ -1,9 +1,9 @@
 """The `Embedder` protocol, the calibration of its cosines, and the checks of its texts and vectors."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -83,19 +83,6 @@ class Embedder(Protocol):
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
         """Embed what is stored; shape `(len(texts), dimension)`, for no texts too."""
-
-
-_Query = TypeVar("_Query", bound=Callable[..., Vector])
-
-
-def embeds_here(method: _Query) -> _Query:
-    """Mark an `embed_query` that reads texts in this process and waits for nobody, so that it needs no thread
-    once the model is loaded.
-
-    The mark is the method's, so one that takes its place in a subclass or a wrapper is not marked.
-    """
-    method.is_here = True  # type: ignore[attr-defined]
-    return method
 
 
 def prepare(text: str, *, characters: int) -> str:
