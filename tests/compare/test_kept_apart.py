@@ -134,6 +134,7 @@ OF_ONE_FILE_OR_TABLE = [
     ),
 ]
 A_NEW_VALUE = [
+    ("Our warehouse is Redshift.", "The warehouse runs on BigQuery now."),
     ("The dentist comes on Mondays.", "The dentist now comes on Thursdays."),
     ("The rent of the barn is 300 EUR.", "The rent of the barn rose to 400 EUR."),
     ("My train leaves at 8.", "My train now leaves at 9."),
