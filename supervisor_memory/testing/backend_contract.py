@@ -131,7 +131,7 @@ def conflict(what: str, record: Record) -> Iterator[None]:
 
 
 def count_up_together(handles: Sequence[MemoryBackend]) -> None:
-    """Count up a number in a record 16 times, by threads with handles in turn; none is lost."""
+    """Count up a number in a record 24 times, by threads with handles in turn; none is lost."""
     record = written(handles[0], tea(metadata={"count": 0}))
 
     def count_up(number: int) -> None:
@@ -143,9 +143,9 @@ def count_up_together(handles: Sequence[MemoryBackend]) -> None:
                 return
 
     with ThreadPoolExecutor(8) as pool:
-        list(pool.map(count_up, range(16)))
-    assert handles[0].get([record.id])[0].metadata == {"count": 16}
-    assert len(handles[0].versions(record.id)) == 17
+        list(pool.map(count_up, range(24)))
+    assert handles[0].get([record.id])[0].metadata == {"count": 24}
+    assert len(handles[0].versions(record.id)) == 25
 
 
 @contextlib.contextmanager

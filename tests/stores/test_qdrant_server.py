@@ -487,10 +487,10 @@ def test_of_instances_that_change_one_record_each_wins_once(instance: Instances)
             return
 
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(count_up, range(12)))
-    assert backends[1].get([record.id])[0].metadata == {"count": 12}
+        list(pool.map(count_up, range(18)))
+    assert backends[1].get([record.id])[0].metadata == {"count": 18}
     versions = backends[2].versions(record.id)
-    assert [version.metadata["count"] for version in versions] == list(range(13))
+    assert [version.metadata["count"] for version in versions] == list(range(19))
 
 
 def test_the_window_two_instances_can_keep_the_same_words(double: QdrantDouble, instance: Instances) -> None:
