@@ -108,7 +108,8 @@ def pytest_collection_finish() -> None:
 
     A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
     none here. That took 10 ms of each of a thousand clients. In memory it parses the path of a field anew for
-    each record that a filter looks at. LangGraph reads the code of each node anew for each graph.
+    each record that a filter looks at. LangGraph reads the code of each node anew for each graph. Typer makes
+    all commands anew for each that is run, in 60 ms.
     """
     if schemas := sys.modules.get("qdrant_client.embed.schema_parser"):
         vars(schemas)["deepcopy"] = copy
@@ -117,6 +118,8 @@ def pytest_collection_finish() -> None:
     if graphs := sys.modules.get("langgraph.pregel._utils"):
         read = functools.cache(lambda code: tuple(dis.get_instructions(code)))
         vars(graphs)["dis"] = SimpleNamespace(get_instructions=read)
+    if cli := sys.modules.get("typer.testing"):
+        vars(cli)["_get_command"] = functools.cache(vars(cli)["_get_command"])
     gc.collect()
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -92,6 +92,70 @@ def repeats_twice(part: Any, *, inside: bool = False) -> bool:
     return any(repeats_twice(each, inside=inside) for each in part)
 
 
+def test_a_pattern_that_looks_first_for_what_it_can_begin_with_looks_for_all_of_it() -> None:
+    found = [
+        (text, parsed(lexicon(file.stem).compiled(text, "given")).data)
+        for file in FILES
+        if file.parent.name != "redact"
+        for text in texts(tomllib.loads(file.read_text("utf-8")))
+        if text.strip().startswith("(?=[")
+    ]
+    assert len(found) >= 4
+    for text, [(_, (_, looked_for)), *behind] in found:
+        assert beginnings(behind) == beginnings(looked_for), text
+
+
+def test_the_beginnings_of_a_pattern_are_those_of_all_its_alternatives() -> None:
+    whole = re.compile(r"(?<!x)\b(?:a?[c-d]|(?P<of>e|f)g|(?:h|)i{2}|(?>j)|\n\s*)k")
+    assert beginnings(parsed(whole)) == ({*"acdefhij\n"}, False)
+    assert beginnings(parsed(re.compile("a*(?:b|)"))) == ({*"ab"}, True)
+
+
+def texts(entry: Any) -> Iterator[str]:
+    if isinstance(entry, str):
+        yield entry
+    elif isinstance(entry, dict | list):
+        for each in entry.values() if isinstance(entry, dict) else entry:
+            yield from texts(each)
+
+
+def beginnings(part: Any) -> tuple[set[str], bool]:
+    """The characters that what matches can begin with, and whether it can be empty."""
+    found: set[str] = set()
+    for op, value in part:
+        match str(op):
+            case "AT" | "ASSERT" | "ASSERT_NOT":
+                continue
+            case "LITERAL":
+                inside = [({chr(value)}, False)]
+            case "IN":
+                inside = [({each for one in value for each in characters(*one)}, False)]
+            case "BRANCH":
+                inside = [beginnings(each) for each in value[1]]
+            case "SUBPATTERN":
+                inside = [beginnings(value[-1])]
+            case "ATOMIC_GROUP":
+                inside = [beginnings(value)]
+            case "MAX_REPEAT" | "MIN_REPEAT" | "POSSESSIVE_REPEAT":
+                least, _, repeated = value
+                letters, is_empty = beginnings(repeated)
+                inside = [(letters, is_empty or least == 0)]
+            case _:
+                raise AssertionError(f"{op} is no beginning that this test can tell")
+        found.update(*(letters for letters, _ in inside))
+        if not any(is_empty for _, is_empty in inside):
+            return found, False
+    return found, True
+
+
+def characters(op: object, value: Any) -> set[str]:
+    """Those of a part of a class."""
+    if str(op) == "RANGE":
+        return {chr(each) for each in range(value[0], value[1] + 1)}
+    assert str(op) == "LITERAL", "any other class begins with too much to be looked for"
+    return {chr(value)}
+
+
 def test_every_entry_of_a_file_is_used() -> None:
     texts = [file.read_text("utf-8") for file in (*PACKAGE.rglob("*.py"), *FILES)]
     used = {name for text in texts for found in USED.findall(text) for name in found}
