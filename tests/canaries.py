@@ -66,7 +66,7 @@ class World:
     def made(cls, backend: MemoryBackend, *, users: int = USERS, rounds: int = 6, seed: int = 0) -> "World":
         """The users take turns, so that what is theirs lies between what is others'."""
         clock = FixedClock()
-        settings = Settings(keep_messages=True, search_timeout_ms=60_000, write_timeout_ms=60_000)
+        settings = Settings(keep_messages=True)
         memory = SupervisorMemory(settings, backend=backend, embedder=Dense(), clock=clock)
         world = cls(memory, clock, random.Random(seed))
         world._keep_commits(backend)

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import settings
 
 from common.database import ensure_database
+from supervisor_memory.settings import Settings
 from supervisor_memory.testing.clock import FixedClock
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
@@ -38,6 +39,11 @@ def _files_lie_in_memory() -> None:
 
 
 _files_lie_in_memory()
+
+# A busy machine keeps such deadlines; a test of deadlines sets its own.
+for deadline in ("search_timeout_ms", "write_timeout_ms"):
+    Settings.model_fields[deadline].default = 60_000
+Settings.model_rebuild(force=True)
 
 
 @functools.cache

@@ -28,7 +28,7 @@ COMMAND = Path(sys.executable).with_name("supervisor-memory")
 PRELOADED = ["tests.preloaded"]
 
 
-UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "30000", "MEMORY_WRITE_TIMEOUT_MS": "30000"}
+UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "60000", "MEMORY_WRITE_TIMEOUT_MS": "60000"}
 
 
 def environment(**given: str) -> dict[str, str]:

@@ -232,7 +232,7 @@ def test_an_item_of_the_store_that_is_put_again_under_its_key_is_new(memory: Sup
 def test_who_writes_while_a_user_is_erased_leaves_only_what_was_said_afterwards(
     backend: MemoryBackend,
 ) -> None:
-    memory = SupervisorMemory(Settings(embedding_model="none", write_timeout_ms=60_000), backend=backend)
+    memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
     enough, written = threading.Event(), []
 
     def write(user: str) -> None:
@@ -338,7 +338,7 @@ from supervisor_memory.stores.open import open_backend
 from pathlib import Path
 from tests.canaries import Dense, left_of
 backend = open_backend(sys.argv[1], Path(sys.argv[2]))
-memory = SupervisorMemory(Settings(search_timeout_ms=60_000), backend=backend, embedder=Dense())
+memory = SupervisorMemory(Settings(), backend=backend, embedder=Dense())
 for line in sys.stdin:
     user, query, ids = json.loads(line)
     found = [hit.record.content for hit in memory.search(query, user_id=user, threshold=0, limit=50)]

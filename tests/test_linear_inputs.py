@@ -26,8 +26,6 @@ def opened(**more: Any) -> SupervisorMemory:
     """A memory with all the time it wants, so that a deadline hides no work."""
     given = Settings(
         embedding_model="none",
-        search_timeout_ms=60_000,
-        write_timeout_ms=60_000,
         queue_worker=False,
         **more,
     )

@@ -645,8 +645,7 @@ def test_eight_threads_that_update_one_record_all_succeed(memory: SupervisorMemo
 
 
 def test_many_readers_and_writers_get_along(clock: FixedClock) -> None:
-    patient = Settings(search_timeout_ms=60_000, write_timeout_ms=60_000)
-    memory = SupervisorMemory(patient, embedder=HashingEmbedder(), clock=clock)
+    memory = SupervisorMemory(embedder=HashingEmbedder(), clock=clock)
 
     def work(n: int) -> bool:
         memory.write(f"the code of {n} is {n * 31}", user_id=f"u{n % 5}")

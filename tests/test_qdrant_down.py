@@ -168,8 +168,6 @@ def another_instance(server: QdrantProcess, directory: Path) -> Iterator[Supervi
         path=directory / "elsewhere",
         qdrant_url=server.url,
         embedding_model="none",
-        search_timeout_ms=30_000,
-        write_timeout_ms=30_000,
     )
     with SupervisorMemory(settings) as memory:
         yield memory

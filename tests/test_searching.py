@@ -28,8 +28,7 @@ QUERIES = int(os.environ.get("SEARCH_QUERIES", "120"))
 """How many random questions each store is asked; `make slow` asks 50,000."""
 MEGABYTE = 1_000_000
 DAY = 86_400
-PATIENT: dict[str, Any] = {"search_timeout_ms": 30_000, "write_timeout_ms": 30_000}
-SETTINGS = Settings(embedding_model="hashing", **PATIENT)
+SETTINGS = Settings(embedding_model="hashing")
 
 
 class Alike(HashingEmbedder):
@@ -385,7 +384,7 @@ def test_a_report_answers_for_the_quarter_that_it_names_not_for_the_one_it_was_w
 @pytest.mark.parametrize("store", EACH)
 def test_what_was_said_is_found_by_its_layer_its_session_and_its_agent(store: str, tmp_path: Path) -> None:
     with opened(store, tmp_path) as backend:
-        memory = SupervisorMemory(Settings(embedding_model="none", **PATIENT), backend=backend)
+        memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
         brought, said = "Tea is served at noon.", "The tea is hot."
         memory.write(brought, user_id="ada", session_id="ann@example.com", agent_id="analyst")
         memory.remember(said, Scope("ada", session_id="s1"))

@@ -21,7 +21,7 @@ _NUMBER = 12
 
 
 def memory_at(place: Path) -> SupervisorMemory:
-    settings = Settings(backend="sqlite", path=place, write_timeout_ms=60_000, embedding_model="none")
+    settings = Settings(backend="sqlite", path=place, embedding_model="none")
     return SupervisorMemory(settings)
 
 

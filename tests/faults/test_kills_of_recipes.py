@@ -16,7 +16,7 @@ from tests.faults.processes import FORKS, everything_in, killed_later, tell, tol
 from tests.recipes.names import NAMES
 
 pytestmark = [*FORKS]
-SETTINGS = Settings(embedding_model="hashing", queue_worker=False, write_timeout_ms=10_000)
+SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 KILLS = 7 if LONG else 1
 """Of each recipe; over a hundred of all in `make faults`."""
 SOME = NAMES if LONG else ("a_mem", "secom")  # which write once more after an insert

@@ -26,7 +26,7 @@ _NUMBER = 12
 
 
 def memory_at(place: Path) -> SupervisorMemory:
-    settings = Settings(backend="sqlite", path=place, write_timeout_ms=60_000)
+    settings = Settings(backend="sqlite", path=place)
     return SupervisorMemory(settings, embedder=EMBEDDER)
 
 

@@ -32,9 +32,8 @@ class Team(TypedDict, total=False):
 
 
 def open_memory(**options: Any) -> SupervisorMemory:
-    """A memory without an embedder, whose clock stands still, and that has time on a machine under load."""
-    in_time = {"search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
-    given = {"embedding_model": "none", **in_time, **options.pop("settings", {})}
+    """A memory without an embedder whose clock stands still."""
+    given = {"embedding_model": "none", **options.pop("settings", {})}
     return SupervisorMemory(Settings(**given), clock=FixedClock(), **options)
 
 

@@ -15,7 +15,7 @@ from supervisor_memory.host.store.store import MemoryStore
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 
-_SETTINGS = Settings(embedding_model="none", search_timeout_ms=20_000, write_timeout_ms=20_000)
+_SETTINGS = Settings(embedding_model="none")
 
 
 class InMemoryStore(MemoryStore):

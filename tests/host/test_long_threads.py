@@ -39,7 +39,7 @@ class Broken:
 
 @pytest.fixture
 def memory() -> Iterator[SupervisorMemory]:
-    settings = Settings(embedding_model="none", search_timeout_ms=60_000)
+    settings = Settings(embedding_model="none")
     with SupervisorMemory(settings) as memory:
         yield memory
 
@@ -275,7 +275,7 @@ def test_a_snapshot_goes_on_where_it_was_made(memory: SupervisorMemory) -> None:
     thread.add(*talk(16), AIMessage("", tool_calls=[tool_call(name="look_up", args={"n": 1}, id="c")]))
     thread.add(ToolMessage("40 people", tool_call_id="c"), ("user", "What did the security of stage 2 cost?"))
     kept = json.loads(json.dumps(thread.snapshot()))
-    with SupervisorMemory(Settings(embedding_model="none", search_timeout_ms=60_000)) as other:
+    with SupervisorMemory(Settings(embedding_model="none")) as other:
         again = other.thread(kept, last=2, tokens=300)
         assert again.messages == thread.messages
         assert again.state() == thread.state()
@@ -342,7 +342,7 @@ def test_no_message_forges_a_line_or_closes_the_text(memory: SupervisorMemory) -
 
 
 def test_without_vectors_words_find_the_turn() -> None:
-    settings = Settings(search_timeout_ms=60_000)
+    settings = Settings()
     with SupervisorMemory(settings, embedder=Broken()) as memory:
         thread = memory.thread(last=1, tokens=300)
         thread.add(*talk(16), ("user", "What does the livestream of stage 1 cost?"))

@@ -44,7 +44,7 @@ from supervisor_memory.testing.clock import FixedClock
 from tests import programs
 from tests.cases import every_case
 
-SETTINGS = Settings(embedding_model="none", search_timeout_ms=20_000, write_timeout_ms=20_000)
+SETTINGS = Settings(embedding_model="none")
 ADA = ("memories", label_for("ada@x.com"))
 BOB = ("memories", "bob")
 

@@ -32,7 +32,7 @@ CONFIG: RunnableConfig = {"configurable": {"langgraph_user_id": label_for(USER),
 @pytest.fixture(params=["in_memory", "sqlite"])
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
     backend = InMemoryBackend() if request.param == "in_memory" else SqliteBackend(tmp_path)
-    settings = Settings(search_timeout_ms=20_000, write_timeout_ms=20_000)
+    settings = Settings()
     with SupervisorMemory(settings, backend=backend, embedder=HashingEmbedder()) as memory:
         yield memory
 

@@ -22,7 +22,7 @@ from supervisor_memory.stores.sqlite.store import SqliteBackend
 Labels: TypeAlias = tuple[str, ...]
 Model: TypeAlias = dict[Labels, dict[str, dict[str, Any]]]
 
-SETTINGS = Settings(embedding_model="none", search_timeout_ms=60_000, write_timeout_ms=60_000)
+SETTINGS = Settings(embedding_model="none")
 EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "150"))
 LABELS = (
     *("1", "12", "%", "_", "//", "*", "\u200b", "1\u200b", "K", "\u212a", "k", "%25", "%2E", "null"),

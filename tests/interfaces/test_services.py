@@ -7,7 +7,7 @@ from supervisor_memory import InvalidContent, Settings, SettingsError, Superviso
 from supervisor_memory.interfaces.services import SERVICES, Service, open_service
 from supervisor_memory.model.records import TIER
 
-SETTINGS = Settings(embedding_model="hashing", queue_worker=False, search_timeout_ms=5_000)
+SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 TEXTS = ("The depot is in Kiel.", "Lund closes at noon.", "Tea is at five.")
 
 

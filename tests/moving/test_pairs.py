@@ -34,7 +34,7 @@ def ending() -> Iterator[ExitStack]:
 
 def memory_over(backend: MemoryBackend) -> SupervisorMemory:
     return SupervisorMemory(
-        Settings(keep_messages=True, search_timeout_ms=60_000, write_timeout_ms=60_000),
+        Settings(keep_messages=True),
         backend=backend,
         embedder=Dense(),
         clock=FixedClock(),

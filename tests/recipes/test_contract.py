@@ -26,7 +26,7 @@ from tests.cases import every_case
 from tests.recipes.names import NAMES
 
 STORES = ("sqlite", "json", "qdrant")
-SETTINGS = Settings(embedding_model="hashing", queue_worker=False, search_timeout_ms=5_000)
+SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 
 
 @contextmanager

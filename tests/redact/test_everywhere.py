@@ -71,7 +71,7 @@ class Door:
     def __init__(self, backend: MemoryBackend, directory: Path, **settings: Any) -> None:
         self.backend, self.directory, self.embedder = backend, directory, Listening()
         self.model = ScriptedModel(script=[])
-        told = {"redact": "all", "search_timeout_ms": 60_000, "write_timeout_ms": 60_000, **settings}
+        told = {"redact": "all", **settings}
         self.memory = SupervisorMemory(
             Settings(**told), backend=backend, embedder=self.embedder, llm=self.model, clock=FixedClock()
         )

@@ -121,7 +121,7 @@ def test_langmem_s_manager_is_an_extractor() -> None:
     pytest.importorskip("langmem")
     model = ScriptedModel(script=[call_of("Fact", content="The depot in Kiel closes at noon.")] * 9)
     recipe = replace(DEFAULT, pre_insert=(*DEFAULT.pre_insert, extracting(langmem_extractor(model))))
-    with SupervisorMemory(Settings(embedding_model="none", write_timeout_ms=20_000), recipe=recipe) as memory:
+    with SupervisorMemory(Settings(embedding_model="none"), recipe=recipe) as memory:
         memory.remember(SAID, Scope("ada"))
         found = {record.content: record for record in memory.get_all(user_id="ada")}
     assert set(found) == {BY_RULES, "The depot in Kiel closes at noon."}
@@ -133,6 +133,6 @@ def test_langmem_with_a_model_that_calls_no_tool_changes_nothing() -> None:
     pytest.importorskip("langmem")
     model = ScriptedModel(script=["There is nothing to remember."] * 9)
     recipe = replace(DEFAULT, pre_insert=(*DEFAULT.pre_insert, extracting(langmem_extractor(model))))
-    with SupervisorMemory(Settings(embedding_model="none", write_timeout_ms=20_000), recipe=recipe) as memory:
+    with SupervisorMemory(Settings(embedding_model="none"), recipe=recipe) as memory:
         memory.remember(SAID, Scope("ada"))
         assert [record.content for record in memory.get_all(user_id="ada")] == [BY_RULES]

@@ -35,8 +35,6 @@ NEW = Scope("ada", session_id="new")
 def opened(**settings: Any) -> SupervisorMemory:
     given = {
         "embedding_model": "none",
-        "search_timeout_ms": 9_000,
-        "write_timeout_ms": 9_000,
         "queue_worker": False,
     }
     return SupervisorMemory(Settings(**{**given, **settings}), clock=FixedClock())

@@ -25,7 +25,7 @@ CHINESE = "去鹿特丹的出口又推迟了，因为莉娜他们三月份都病
 
 
 def opened(**settings: Any) -> SupervisorMemory:
-    given: dict[str, Any] = {"embedding_model": "none", "search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
+    given: dict[str, Any] = {"embedding_model": "none"}
     return SupervisorMemory(Settings(**{**given, **settings}), clock=FixedClock())
 
 
@@ -118,7 +118,7 @@ def test_a_function_of_the_host_says_whose_words_are_quoted_and_where_it_fails_n
             raise RuntimeError
         return scope.user_id == "bob"
 
-    settings = Settings(embedding_model="none", search_timeout_ms=9_000)
+    settings = Settings(embedding_model="none")
     with SupervisorMemory(settings, recall_said=quotes) as memory:
         for user in ("ada", "bob"):
             say(memory, ("user", ROTTERDAM), scope=Scope(user, session_id="s1"))
@@ -410,7 +410,7 @@ def beside(said: str) -> str:
 
 
 def with_meaning(text: str) -> SupervisorMemory:
-    return opened(embedding_model=MINILM if text.isascii() else E5, search_timeout_ms=30_000)
+    return opened(embedding_model=MINILM if text.isascii() else E5)
 
 
 @pytest.mark.parametrize(("said", "asked"), [(_SAID, _BADGE), (_SAID_ZH, _BADGE_ZH)], ids=["en", "zh"])

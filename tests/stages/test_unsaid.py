@@ -56,7 +56,7 @@ class Ada:
 
 
 def over(backend: Any, **settings: Any) -> Ada:
-    given: Any = {"embedding_model": "none", "search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
+    given: Any = {"embedding_model": "none"}
     clock = FixedClock()
     return Ada(SupervisorMemory(Settings(**given | settings), backend=backend, clock=clock), clock)
 

@@ -632,7 +632,10 @@ def test_the_store_is_not_closed(tmp_path: Path) -> None:
 # A store with an event loop
 
 
-async def test_an_async_store_works_with_the_async_verbs(tmp_path: Path) -> None:
+async def test_an_async_store_works_with_the_async_verbs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(store_calls, "_LOOP_SECONDS", 60)  # that of a busy machine answers late
     async with AsyncSqliteStore.from_conn_string(str(tmp_path / "store.db")) as store:
         await store.setup()
         memory = SupervisorMemory(WORDS_ONLY, backend=BaseStoreBackend(store, audit=tmp_path))

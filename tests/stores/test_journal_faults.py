@@ -15,10 +15,10 @@ from supervisor_memory.stores.qdrant.store import QdrantBackend
 from tests.faulty import FAULTS, LOST, FaultyBackend
 
 ALICE = Scope("alice", session_id="s1")
-SECONDS = 1.0
+SECONDS = 5.0
 BOUND = SECONDS + 1.0
 """The deadline, and what a busy machine adds."""
-QUICK = Settings(embedding_model="none", search_timeout_ms=1_000, write_timeout_ms=1_000)
+QUICK = Settings(embedding_model="none", search_timeout_ms=5_000, write_timeout_ms=5_000)
 TABLES = "Always answer in tables."
 EVERY = (*FAULTS, LOST)
 
@@ -71,7 +71,7 @@ def test_a_turn_is_in_time_and_saved_and_says_that_it_is_degraded(
     results = memory.remember(f"{TABLES} GMV means total sales.", ALICE)
     assert time.monotonic() - begin < BOUND
     assert results
-    assert all(result.saved and not result.applied for result in results)
+    assert all(result.saved and not result.applied for result in results), results
     begin = time.monotonic()
     note = memory.recall("what does GMV mean?", ALICE)
     assert time.monotonic() - begin < BOUND

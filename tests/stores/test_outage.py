@@ -23,7 +23,7 @@ from tests import programs
 from tests.stores.unreliable import Unreliable
 
 ALICE = Scope("alice", session_id="s1")
-SETTINGS = Settings(embedding_model="none", search_timeout_ms=5_000, write_timeout_ms=5_000)
+SETTINGS = Settings(embedding_model="none")
 TABLES = "From now on always answer in tables."
 DELAYED = "Delayed means more than 3 days late."
 

@@ -41,7 +41,7 @@ class Ada:
 
 
 def over(backend: MemoryBackend | None = None, *, count_tokens: Any = None, **settings: Any) -> Ada:
-    given: Any = {"embedding_model": "none", "search_timeout_ms": 9_000, "write_timeout_ms": 9_000}
+    given: Any = {"embedding_model": "none"}
     clock = FixedClock()
     made = Settings(**given | settings)
     return Ada(SupervisorMemory(made, backend=backend, clock=clock, count_tokens=count_tokens), clock)

@@ -106,7 +106,7 @@ class _Watched(MiniLM):
         return super().embed_documents(texts)
 
 
-PATIENT = Settings(backend="in_memory", write_timeout_ms=60_000, search_timeout_ms=60_000)
+SETTINGS = Settings(backend="in_memory")
 LASTING, PASSING = (
     "Our Kiel branch answers the phone in Danish too.",
     "The printer on the third floor beeps again.",
@@ -138,7 +138,7 @@ def test_words_alone_decide_where_the_embedder_fails() -> None:
         bare.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (same,) = bare.get_all(user_id="ada")
     assert record.metadata["extracted"] == same.metadata["extracted"]
-    with SupervisorMemory(PATIENT, embedder=_Watched()) as whole:
+    with SupervisorMemory(SETTINGS, embedder=_Watched()) as whole:
         whole.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (weighed,) = whole.get_all(user_id="ada")
     assert weighed.metadata["extracted"]["confidence"] != record.metadata["extracted"]["confidence"]
@@ -146,7 +146,7 @@ def test_words_alone_decide_where_the_embedder_fails() -> None:
 
 def test_the_vector_of_a_sentence_that_is_kept_is_made_once() -> None:
     watched = _Watched()
-    with SupervisorMemory(PATIENT, embedder=watched) as memory:
+    with SupervisorMemory(SETTINGS, embedder=watched) as memory:
         memory.add([{"role": "user", "content": STATED_WITHOUT_A_RULE[0]}], user_id="ada")
         (record,) = memory.get_all(user_id="ada")
         assert [text for call in watched.calls for text in call].count(record.content) == 1
@@ -157,7 +157,7 @@ def test_the_vector_of_a_sentence_that_is_kept_is_made_once() -> None:
 def test_the_sentences_of_a_message_go_to_the_embedder_in_one_call_of_twenty_at_most() -> None:
     watched = _Watched()
     told = " ".join(f"Our branch number {n} answers the phone in Danish too." for n in range(25))
-    with SupervisorMemory(PATIENT, embedder=watched) as memory:
+    with SupervisorMemory(SETTINGS, embedder=watched) as memory:
         memory.add([{"role": "user", "content": told}], user_id="ada", session_id="s")
     asked = [call for call in watched.calls if all("branch number" in text for text in call)]
     assert len(asked[0]) == 20

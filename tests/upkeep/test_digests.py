@@ -33,7 +33,6 @@ EXPORT = (
 )
 DIGESTS = Filter(families=(DIGEST_FAMILY,))
 FIRST = Scope("ada", session_id="s1")
-PATIENT = {"search_timeout_ms": 9_000, "write_timeout_ms": 9_000, "embedding_model": "none"}
 
 
 @pytest.fixture(params=IN_PROCESS)
@@ -44,7 +43,9 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBa
 
 def memory_over(backend: MemoryBackend | None = None, **given: Any) -> SupervisorMemory:
     model, clock = given.pop("llm", None), given.pop("clock", None) or FixedClock()
-    return SupervisorMemory(Settings(**{**PATIENT, **given}), backend=backend, clock=clock, llm=model)
+    return SupervisorMemory(
+        Settings(**{"embedding_model": "none", **given}), backend=backend, clock=clock, llm=model
+    )
 
 
 def later(memory: SupervisorMemory, seconds: float = 3_600.0) -> None:

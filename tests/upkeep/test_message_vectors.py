@@ -22,7 +22,7 @@ from tests.faults.processes import FORKS, ended, forked
 from tests.host.graphs import asking, config, model, team
 from tests.opened import EACH, opened
 from tests.stores.unreliable import Unreliable
-from tests.upkeep.test_reembed import PATIENT, Model, failing_on
+from tests.upkeep.test_reembed import SETTINGS, Model, failing_on
 
 SAID = Filter(families=(SESSION_FAMILY,))
 SPOKEN = ("my boat's up in Oslo, right", "Noted, in Oslo.")
@@ -36,7 +36,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBa
 
 
 def memory_over(backend: MemoryBackend, embedder: Any, **settings: Any) -> SupervisorMemory:
-    return SupervisorMemory(PATIENT.model_copy(update=settings), backend=backend, embedder=embedder)
+    return SupervisorMemory(SETTINGS.model_copy(update=settings), backend=backend, embedder=embedder)
 
 
 def say(memory: SupervisorMemory, *texts: str, scope: Scope = ADA) -> None:
@@ -279,9 +279,7 @@ def test_flushing_ends_in_its_time_and_says_so() -> None:
 @pytest.mark.parametrize("mark", FORKS[:1])
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 def test_a_process_that_was_forked_amid_it_embeds_by_itself(tmp_path: Path, mark: Any) -> None:
-    memory = SupervisorMemory(
-        Settings(backend="sqlite", path=tmp_path, write_timeout_ms=60_000), embedder=Model("one")
-    )
+    memory = SupervisorMemory(Settings(backend="sqlite", path=tmp_path), embedder=Model("one"))
     memory._vectors._is_working = True  # as if a thread were at it, with the lock
     with memory._vectors._changed:
 

@@ -27,7 +27,7 @@ from tests.stores.qdrant_double import Asked, QdrantDouble, broken, running
 
 FACTS = ("Ada drinks green tea.", "Ada reads novels.", "Ada plays chess on Sundays.", "Ada sings.")
 QUESTION = "green tea"
-PATIENT = Settings(search_timeout_ms=60_000, write_timeout_ms=60_000)
+SETTINGS = Settings()
 """No test here is of deadlines, which a busy machine does not keep."""
 
 
@@ -74,7 +74,7 @@ def backend(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[MemoryBa
 
 
 def memory_over(backend: MemoryBackend, embedder: Any) -> SupervisorMemory:
-    return SupervisorMemory(PATIENT, backend=backend, embedder=embedder)
+    return SupervisorMemory(SETTINGS, backend=backend, embedder=embedder)
 
 
 def filled(backend: MemoryBackend, embedder: Any = None, *, user: str = "ada") -> list[Record]:

@@ -78,8 +78,6 @@ def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
         path=tmp_path,
         embedding_model="none",
         review="risky",
-        search_timeout_ms=60_000,
-        write_timeout_ms=60_000,
     )
     with SupervisorMemory(settings) as memory:
         yield memory

@@ -70,8 +70,6 @@ def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
         embedding_model="hashing",
         review="risky",
         queue_worker=False,
-        search_timeout_ms=60_000,
-        write_timeout_ms=60_000,
     )
     with SupervisorMemory(settings) as memory:
         yield memory

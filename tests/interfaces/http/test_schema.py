@@ -36,7 +36,7 @@ def test_whatever_is_asked_the_answer_is_one_that_the_document_tells_of(tmp_path
     import schemathesis  # here, since only one of the processes that collect runs this
     from schemathesis.core.result import Ok
 
-    options = {"embedding_model": "none", "queue_worker": False, "search_timeout_ms": 60_000}
+    options = {"embedding_model": "none", "queue_worker": False}
     with SupervisorMemory(Settings(backend="sqlite", path=tmp_path, **options)) as memory:
         ids = fill(memory, "ada", "ada")
         app = create_app(memory, tokens=Tokens.read(SETTING), rate=10**9)
