@@ -19,6 +19,8 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from tests import programs
+
 ROOT = Path(__file__).parents[1]
 COMMAND = ("-c", "from supervisor_memory.interfaces.cli.main import main; main()")
 
@@ -164,7 +166,8 @@ def test_what_is_handed_out_remembers_once_it_is_installed(built: dict[str, Path
     install = ("install", *QUIETLY, "--no-compile", "--target", str(site), str(built["wheel"]))
     run("-m", "pip", *install, cwd=work)
     (work / "first.py").write_text(snippets("README.md")[0], "utf-8")
-    (work / ".env").write_text("MEMORY_BACKEND=sqlite\n", "utf-8")
+    options = {"MEMORY_BACKEND": "sqlite", **programs.UNHURRIED}
+    (work / ".env").write_text("".join(f"{name}={value}\n" for name, value in options.items()), "utf-8")
     run("first.py", "Use tables by default.", cwd=work, site=site)
     assert "Use tables by default." in run("first.py", "How did sales develop?", cwd=work, site=site)
     code = f"import supervisor_memory; print(supervisor_memory.__file__); {COMMAND[1]}"
