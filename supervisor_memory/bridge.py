@@ -30,8 +30,6 @@ _IDLE_SECONDS = 5.0
 """How long a thread waits for work before it ends; the next call begins another."""
 _INNER_THREADS = 16
 _OUTER_THREADS = 32
-_SHARE_OF_STEPS = 0.5
-"""Of the time of a `watched` call, after which whoever waits for it looks after its steps."""
 _SOON = 0.02
 """Seconds by which a call inside another one may be late beyond its own deadline."""
 _here = threading.local()
@@ -93,49 +91,6 @@ class _Handed(Generic[T]):
             del error, self._error  # whose traceback leads back here
 
 
-class NobodyWaits(GeneratorExit):
-    """A call ends here, since another is made in its place. What keeps a flow going lets it pass."""
-
-
-class _Watch:
-    """What the thread of a `watched` call and whoever waits for it know of its steps."""
-
-    __slots__ = ("_is_over", "_late", "_lock", "_until")
-
-    def __init__(self, late: set[object]) -> None:
-        self._lock, self._late = threading.Lock(), late
-        self._until: float | None = None
-        self._is_over = False
-
-    def begin(self, until: float) -> bool:
-        """Whether somebody looks after a step that is to end by that moment."""
-        with self._lock:
-            self._until = until
-            return not self._is_over
-
-    def end(self) -> None:
-        """End a step.
-
-        Raises:
-            NobodyWaits: it was late, and its call has been left.
-        """
-        with self._lock:
-            self._until = None
-            if self._is_over:
-                self._late.discard(self)
-                raise NobodyWaits
-
-    def look(self) -> float:
-        """How many seconds the step that is being made may still take. 0: it is late, and the call is left.
-        Infinite: none is being made, and nobody will look after another."""
-        with self._lock:
-            seconds = inf if self._until is None else max(self._until - time.monotonic(), 0.0)
-            self._is_over = seconds in (0.0, inf)
-            if not seconds:
-                self._late.add(self)
-            return seconds
-
-
 class _Workers:
     """Daemon threads, `size` at most, as many as are needed; what is handed in keeps its caller's context."""
 
@@ -149,7 +104,7 @@ class _Workers:
         self._jobs: SimpleQueue[_Job] = SimpleQueue()
         self._threads = 0
         self._busy = 0
-        self.late: set[object] = set()
+        self.late: set[_Job] = set()
         """What nobody waits for any more, though it was begun."""
         self._pid = os.getpid()
 
@@ -226,8 +181,6 @@ class Bridge:
         self._inner = _Workers("memory-io", size=_INNER_THREADS)
         self._nested = _Workers("memory-step", size=_INNER_THREADS)
         self._outer = _Workers("memory", size=_OUTER_THREADS)
-        self._step = threading.Lock()
-        """Held by the one step that is being made on the thread of a `watched` call."""
         self._pending: set[Future[object]] = set()
         self._lock = threading.Lock()
 
@@ -238,63 +191,33 @@ class Bridge:
         calls the error comes at once. A call from inside another one that will be late no later needs
         no thread of its own.
         """
+        name = getattr(function, "__qualname__", "call")
         until = time.monotonic() + seconds
         waited_for = _waited_for()
         if waited_for - until < _SOON:
             return function(*args, **kwargs)
         workers = self._inner if waited_for == inf else self._nested
-        handed = _begun(workers, until, None, partial(function, *args, **kwargs))
+        if workers.all_hang():
+            raise DeadlineExceeded(
+                f"{name}: all {workers.size} memory threads hang in earlier calls; "
+                "check the backend and the embedder with `supervisor-memory doctor`"
+            )
+
+        def call() -> T:
+            _here.until = until
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _here.until = inf
+
+        handed = _Handed(call)
+        workers.hand(handed)
         if not handed.is_done(seconds=seconds) and workers.leave_alone(handed):
-            raise _late(function, seconds)
+            raise DeadlineExceeded(
+                f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
+                "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
+            )
         return handed.result()
-
-    def watched(
-        self,
-        seconds: float,
-        otherwise: Callable[[DeadlineExceeded], T],
-        function: Callable[P, T],
-        *args: P.args,
-        **kwargs: P.kwargs,
-    ) -> T:
-        """As `within`, for a call with a `step` that it can do without.
-
-        Where the step is late the call is left, and `otherwise` is called in its place. So the step needs no
-        thread of its own: whoever waits for the call looks after it.
-        """
-        if _waited_for() < inf:
-            return self.within(seconds, function, *args, **kwargs)
-        until, watch = time.monotonic() + seconds, _Watch(self._nested.late)
-        handed = _begun(self._inner, until, watch, partial(function, *args, **kwargs))
-        if handed.is_done(seconds=_SHARE_OF_STEPS * seconds):
-            return handed.result()
-        while 0 < (more := watch.look()) < inf:
-            if handed.is_done(seconds=more):
-                return handed.result()
-        if not more:
-            self._inner.leave_alone(handed)
-            late = _late(function, _SHARE_OF_STEPS * seconds)
-            handed = _begun(self._inner, until, None, partial(otherwise, late))
-        if not handed.is_done(seconds=until - time.monotonic()) and self._inner.leave_alone(handed):
-            raise _late(function, seconds)
-        return handed.result()
-
-    def step(self, seconds: float, function: Callable[[], T]) -> T:
-        """As `within`, but on this thread where it makes a `watched` call and no other step is made so."""
-        watch: _Watch | None = getattr(_here, "watch", None)
-        if watch is None or not self._step.acquire(blocking=False):
-            return self.within(seconds, function)
-        whole, until = _waited_for(), time.monotonic() + seconds
-        try:
-            if watch.begin(until):
-                _here.until = until
-                try:
-                    return function()
-                finally:
-                    _here.until = whole
-                    watch.end()
-        finally:
-            self._step.release()
-        return self.within(seconds, function)
 
     async def run(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """Run a synchronous call on a thread, without blocking the event loop.
@@ -328,41 +251,6 @@ class Bridge:
             except FutureTimeout:
                 return False
         return True
-
-
-def _begun(workers: _Workers, until: float, watch: _Watch | None, function: "partial[T]") -> _Handed[T]:
-    """A call that was handed to a thread, for which somebody waits until that moment.
-
-    Raises:
-        DeadlineExceeded: no thread is left for it.
-    """
-    if workers.all_hang():
-        raise DeadlineExceeded(
-            f"{_name(function.func)}: all {workers.size} memory threads hang in earlier calls; "
-            "check the backend and the embedder with `supervisor-memory doctor`"
-        )
-
-    def call() -> T:
-        _here.until, _here.watch = until, watch
-        try:
-            return function()
-        finally:
-            _here.until, _here.watch = inf, None
-
-    handed = _Handed(call)
-    workers.hand(handed)
-    return handed
-
-
-def _late(function: Callable[..., object], seconds: float) -> DeadlineExceeded:
-    return DeadlineExceeded(
-        f"{_name(function)} took longer than {seconds * 1000:.0f} ms; the deadlines are "
-        "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"
-    )
-
-
-def _name(function: Callable[..., object]) -> str:
-    return getattr(function, "__qualname__", "call")
 
 
 def _shielded(future: "Future[T]") -> "Future[T]":

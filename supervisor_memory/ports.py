@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequenc
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, Final, NoReturn, ParamSpec, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
 from supervisor_memory.bridge import Bridge
 from supervisor_memory.embedding.languages import reads
@@ -37,8 +37,6 @@ T = TypeVar("T")
 Complete = Callable[[str], str]
 """A model: a prompt in, its text out."""
 
-EMBEDDER: Final = "embedder"
-"""The step that embeds: a flow can be begun again without it."""
 _EMBED_SHARE = 0.5  # of the time left, so that a hanging embedder leaves time for a search by words
 _MODEL_SHARE = 0.8  # of the time left, so that a hanging model leaves time for the commit
 _STEP_SHARE = 0.8  # of the time left, so that a hanging step leaves time for the answer
@@ -267,24 +265,17 @@ class Ports:
     def left(self) -> float:
         return max(self._until - time.monotonic(), 0.0)
 
-    def attempt(
-        self, step: str, seconds: float, function: Callable[[], T], *, is_watched: bool = False
-    ) -> T | None:
+    def attempt(self, step: str, seconds: float, function: Callable[[], T]) -> T | None:
         """A step the flow can do without: its result, or None with the fault noted.
 
         The plug-ins behind it are strangers' code, and langmem's ConfigurationError is a
         BaseException; only what ends the process or the task passes. What failed once is not tried
         again in the same flow, for it may hang again.
-
-        Args:
-            is_watched: Whether whoever waits for the flow, where somebody watches it, begins it again without
-                the step if that is late.
         """
         if any(fault.step == step for fault in self.faults):
             return None
-        bridge = self.services.bridge
         try:
-            return bridge.step(seconds, function) if is_watched else bridge.within(seconds, function)
+            return self.services.bridge.within(seconds, function)
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
         except BaseException as error:  # noqa: BLE001
@@ -405,7 +396,7 @@ class _NoStore:
         return [found[text] for text in texts]
 
     def _embedding(self, step: Callable[[], T]) -> T | None:
-        return self._ports.attempt(EMBEDDER, self._ports.left() * _EMBED_SHARE, step, is_watched=True)
+        return self._ports.attempt("embedder", self._ports.left() * _EMBED_SHARE, step)
 
 
 def _keep_latest(

@@ -7,7 +7,6 @@ import subprocess
 import sys
 import threading
 import time
-from typing import NoReturn
 
 import pytest
 
@@ -161,77 +160,6 @@ def test_a_step_that_hangs_inside_a_call_leaves_the_call_its_time() -> None:
         return "went on"
 
     assert bridge.within(5, outer) == "went on"
-
-
-def test_a_step_that_is_in_time_needs_no_thread_beside_its_watched_call() -> None:
-    bridge = Bridge()
-    places: list[int] = []
-
-    def outer() -> int:
-        places.extend(bridge.step(1, threading.get_ident) for _ in range(2))
-        return threading.get_ident()
-
-    assert places == [bridge.watched(5, _not_late, outer)] * 2
-    assert threading.get_ident() not in places
-
-
-def test_a_call_whose_step_is_late_is_left_and_another_made_in_its_place() -> None:
-    bridge, stop, went_on = Bridge(), threading.Event(), threading.Event()
-    threads = []
-
-    def outer() -> str:
-        threads.append(threading.current_thread())
-        bridge.step(0.05, stop.wait)
-        went_on.set()
-        return "with the step"
-
-    def without(error: DeadlineExceeded) -> str:
-        threads.append(threading.current_thread())
-        return f"without: {error}"
-
-    began = time.monotonic()
-    assert bridge.watched(0.1, without, outer).startswith("without: ")
-    assert time.monotonic() - began < 2
-    assert bridge.within(5, lambda: "others are made") == "others are made"
-    stop.set()
-    assert bridge.watched(5, _not_late, lambda: bridge.step(1, lambda: "the next")) == "the next"
-    first, second = threads
-    assert first is not second
-    assert not went_on.wait(0.1)
-
-
-def test_a_step_waits_for_no_other_and_not_for_the_half_of_its_call() -> None:
-    bridge, stop = Bridge(), threading.Event()
-
-    def late(error: DeadlineExceeded) -> str:
-        stop.wait(10)
-        return str(error)
-
-    def hanging() -> str:
-        bridge.step(0.05, stop.wait)
-        return "with the step"
-
-    def other() -> tuple[int, int]:
-        return threading.get_ident(), bridge.step(0.1, threading.get_ident)
-
-    def begun_late() -> tuple[int, int]:
-        time.sleep(0.6)
-        return other()
-
-    waiting = threading.Thread(target=bridge.watched, args=(5, late, hanging))
-    waiting.start()
-    while not bridge._step.locked():
-        time.sleep(0.001)
-    here, there = bridge.watched(5, _not_late, other)
-    assert here != there
-    stop.set()
-    waiting.join(10)
-    here, there = bridge.watched(1, _not_late, begun_late)
-    assert here != there
-
-
-def _not_late(error: DeadlineExceeded) -> NoReturn:
-    raise AssertionError(error)
 
 
 def test_threads_that_have_nothing_to_do_end_and_others_begin_when_there_is(

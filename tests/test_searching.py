@@ -5,9 +5,7 @@ import json
 import os
 import random
 import subprocess
-import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +14,6 @@ import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.embedding.protocol import Vector
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Hit, Hits
 from supervisor_memory.stores.sqlite.store import SqliteBackend
@@ -321,37 +318,6 @@ def test_what_one_process_changes_or_deletes_the_next_search_of_another_sees(tmp
 
 
 # What hits look like
-
-
-class Slow(HashingEmbedder):
-    """Waits until it is told to go on; then it takes no time."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.goes_on = threading.Event()
-        self.goes_on.set()
-
-    def embed_query(self, text: str) -> Vector:
-        self.goes_on.wait(20)
-        return super().embed_query(text)
-
-
-def test_an_embedder_that_was_quick_and_hangs_costs_no_search_its_answer(tmp_path: Path) -> None:
-    slow = Slow()
-    settings = Settings(backend="sqlite", path=tmp_path, search_timeout_ms=1_000)
-    with SupervisorMemory(settings, embedder=slow) as memory:
-        memory.add_many(["The harbour report lies in drawer 4."], user_id="alice")
-        assert not memory.search("Where is the harbour report?", user_id="alice").degraded
-        slow.goes_on.clear()
-        with ThreadPoolExecutor(6) as callers:
-            questions = [f"Where is the harbour report? {'Be quick. ' * at}" for at in range(1, 25)]
-            found = list(
-                callers.map(lambda text: memory.search(text, user_id="alice", threshold=0), questions)
-            )
-        assert [(hits.degraded, len(hits)) for hits in found] == [(True, 1)] * 24
-        assert {hits.notes for hits in found} == {("without the embedder: DeadlineExceeded",)}
-        slow.goes_on.set()
-        assert not memory.search("Which drawer has the harbour report?", user_id="alice").degraded
 
 
 def test_hits_are_short_where_they_are_looked_at() -> None:

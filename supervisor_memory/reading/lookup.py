@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal
 
-from supervisor_memory.errors import DeadlineExceeded, InvalidContent, RecordNotFound, StageDenied
+from supervisor_memory.errors import InvalidContent, RecordNotFound, StageDenied
 from supervisor_memory.flow import Recalling, Recipe, Turn, recall
 from supervisor_memory.model.arguments import (
     LONGEST_READ,
@@ -32,7 +32,7 @@ from supervisor_memory.model.records import (
     is_id,
 )
 from supervisor_memory.model.versions import Version
-from supervisor_memory.ports import EMBEDDER, NoStore, Ports, Services
+from supervisor_memory.ports import NoStore, Ports, Services
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.stages.pre_retrieval.route import route
 from supervisor_memory.stores.sessions import place_of, place_of_one
@@ -166,14 +166,8 @@ class Reader:
         if (when := as_moment(as_of, what="as_of", end=True)) is not None:
             ports = past(self.services, turn.scope.user_id, when)
         recipe = self.recipe if query.strip() else self.recipe.browse or self.recipe
-        asked_of = (turn, ports, recipe, self.trail)
-
-        def by_words(error: DeadlineExceeded) -> tuple[Recalling, Callable[[Scope], None]]:
-            ports.note_fault(EMBEDDER, error)
-            return search(*asked_of)
-
         try:
-            found, tell = self.services.bridge.watched(ports.left(), by_words, search, *asked_of)
+            found, tell = self.services.bridge.within(ports.left(), search, turn, ports, recipe, self.trail)
         except StageDenied as error:  # a host's own operator; the log says so as it does of a recall
             self.trail.degraded("search", turn.scope, type(error).__name__, ports=ports)
             raise
