@@ -15,14 +15,14 @@ from tests.faulty import FAULTS, LOST, FaultyBackend, FaultyEmbedder, faulty_mod
 from tests.opened import opened
 
 ALICE = Scope("alice", session_id="s1")
-SECONDS = 0.3
-BOUND = SECONDS + 0.7
+SECONDS = 1.0
+BOUND = SECONDS + 1.0
 """The deadline, what a log may take, and what a busy machine adds."""
 QUICK: dict[str, Any] = {
-    "search_timeout_ms": 300,
-    "write_timeout_ms": 300,
-    "llm_timeout_ms": 300,
-    "queue_llm_timeout_ms": 300,
+    "search_timeout_ms": 1_000,
+    "write_timeout_ms": 1_000,
+    "llm_timeout_ms": 1_000,
+    "queue_llm_timeout_ms": 1_000,
     "embedding_model": "none",
 }
 LOUD = [fault for fault in FAULTS if fault not in ("answers None",)]
@@ -208,7 +208,7 @@ def test_one_vector_too_many_leaves_words() -> None:
 
 
 def test_an_embedder_that_failed_is_not_asked_again_in_the_same_flow() -> None:
-    embedder, alone = FaultyEmbedder("raises"), Settings(**QUICK, queue_worker=False)
+    embedder, alone = FaultyEmbedder("raises"), Settings(queue_worker=False)
     memory = SupervisorMemory(alone, backend=FaultyBackend(), embedder=embedder)
     memory.add(["Always answer in tables.", "GMV means total sales."], user_id="alice", session_id="s")
     assert embedder.calls == 1
