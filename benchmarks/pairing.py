@@ -62,8 +62,9 @@ Label: TypeAlias = Literal["same", "instead", "apart"]
 
 @dataclass
 class Row:
-    """A pair of one set: `source` is who wrote it, in streams what about, or its world; `line` the later
-    text's id."""
+    """Two texts of one set and what becomes of them.
+
+    `source` names the author, the topic of a stream, or the world; `line` is the id of the later text."""
 
     source: str
     lang: str
@@ -267,8 +268,8 @@ def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str
 
 
 def _is_of_a_change(row: Row) -> bool:
-    """Whether a change is told that is one of the earlier text, or that somebody wrote beside it as another.
-    The other lines of a stream are mostly far from it."""
+    """Whether `of_it` is fitted to this row: a told change of the earlier text, or one that an author wrote
+    as a change of something else. The other lines of a stream are mostly far from it."""
     is_written = row.label == "apart" and row.form != "stream"
     return verdict._tells_a_change(row.look.pair.new) and (is_written or row.label == "instead")
 
@@ -294,7 +295,7 @@ def _facts(look: Look) -> Mapping[str, float]:
 
 
 def told(rows: Iterable[Row]) -> str:
-    """The share of rows by what became of them: the best of a line's rivals decides, as in the judge."""
+    """Count what became of the rows. The best rival of a line decides, as in the judge."""
     counts: Counter[str] = Counter()
     for _, of_line in groupby(sorted(rows, key=lambda row: row.line), key=lambda row: row.line):
         line = list(of_line)

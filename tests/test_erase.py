@@ -338,7 +338,7 @@ from supervisor_memory.stores.open import open_backend
 from pathlib import Path
 from tests.canaries import Dense, left_of
 backend = open_backend(sys.argv[1], Path(sys.argv[2]))
-memory = SupervisorMemory(Settings(), backend=backend, embedder=Dense())
+memory = SupervisorMemory(Settings(search_timeout_ms=60_000), backend=backend, embedder=Dense())
 for line in sys.stdin:
     user, query, ids = json.loads(line)
     found = [hit.record.content for hit in memory.search(query, user_id=user, threshold=0, limit=50)]

@@ -16,8 +16,8 @@ from tests.opened import opened
 
 ALICE = Scope("alice", session_id="s1")
 SECONDS = 1.0
-BOUND = SECONDS + 1.0
-"""The deadline, what a log may take, and what a busy machine adds."""
+BOUND = SECONDS + 0.7
+"""The deadline, what a log may take, and what a busy machine adds. What hangs takes three seconds."""
 QUICK: dict[str, Any] = {
     "search_timeout_ms": 1_000,
     "write_timeout_ms": 1_000,
@@ -231,13 +231,13 @@ def test_a_failing_model_changes_nothing_but_the_audit(backend: FaultyBackend, f
     assert all(r.saved for r in results)
     assert memory.flush(seconds=5)
     merged, seconds = timed(lambda: memory.write("GMV means total sales in euro", user_id="alice"))
-    assert seconds < 2 * BOUND
+    assert seconds < SECONDS + BOUND
     assert merged.saved
     added, seconds = timed(lambda: memory.add("Always answer in tables.", user_id="alice"))
-    assert seconds < 2 * BOUND
+    assert seconds < SECONDS + BOUND
     assert [r.status for r in added] == ["added"]
     text, seconds = timed(lambda: memory.summarize(["a 1", "b 2"], goal="a report"))
-    assert seconds < 2 * BOUND
+    assert seconds < SECONDS + BOUND
     assert text == ("garbage" if fault == "answers garbage" else "- a 1\n- b 2")
     assert {"degraded", "skipped"} & {outcome for _, outcome in outcomes(backend)}
 

@@ -33,10 +33,7 @@ NEW = Scope("ada", session_id="new")
 
 
 def opened(**settings: Any) -> SupervisorMemory:
-    given = {
-        "embedding_model": "none",
-        "queue_worker": False,
-    }
+    given = {"embedding_model": "none", "queue_worker": False}
     return SupervisorMemory(Settings(**{**given, **settings}), clock=FixedClock())
 
 

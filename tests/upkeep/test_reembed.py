@@ -28,7 +28,6 @@ from tests.stores.qdrant_double import Asked, QdrantDouble, broken, running
 FACTS = ("Ada drinks green tea.", "Ada reads novels.", "Ada plays chess on Sundays.", "Ada sings.")
 QUESTION = "green tea"
 SETTINGS = Settings()
-"""No test here is of deadlines, which a busy machine does not keep."""
 
 
 class Model(HashingEmbedder):
