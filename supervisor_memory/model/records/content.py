@@ -35,7 +35,7 @@ def check_content(text: str, *, most: int = MAX_CONTENT_BYTES) -> str:
             "file and remember its path",
             size=len(text),
         )
-    if bad := _NOT_IN_CONTENT.search(text):
+    if not text.isprintable() and (bad := _NOT_IN_CONTENT.search(text)):
         raise InvalidContent(
             f"content {text[:40]!r} holds the control character {bad[0]!r}; remove it and write again",
             character=bad[0],
@@ -56,6 +56,8 @@ def check_content(text: str, *, most: int = MAX_CONTENT_BYTES) -> str:
 
 def _is_seen(text: str) -> bool:
     """Whether a text holds anything visible."""
+    if text.isascii() and text.isprintable():
+        return text.strip() != ""
     return any(unicodedata.category(c)[0] not in "CZ" for c in UNSEEN.sub("", text))
 
 

@@ -77,18 +77,8 @@ def check_name(value: object, *, what: str) -> str:
     return _checked_name(value, what)
 
 
-@lru_cache(maxsize=1_024)
-def _checked_name(value: str, what: str) -> str:
-    if what == "user id" and value.lower() in _NOT_USERS:
-        raise MissingUser(
-            f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
-        )
-    if what == "user id" and value.startswith(TEAM):
-        raise InvalidName(
-            f"{what} {value[:40]!r} is a team's: nobody acts as a team, and `memory.review.promote` alone "
-            "gives it something to read; use another id",
-            value=value,
-        )
+def _check_letters(value: str, what: str) -> None:
+    """Raise InvalidName where a name has letters that nobody sees, or that could be written otherwise."""
     hidden = (UNSEEN if what == "user id" else HIDDEN).search(value)
     bad = hidden[0] if hidden else next((c for c in value if unicodedata.category(c) in _NOT_IN_NAMES), None)
     if bad is not None:
@@ -101,6 +91,22 @@ def _checked_name(value: str, what: str) -> str:
             "normalise it with unicodedata.normalize('NFC', …)",
             value=value,
         )
+
+
+@lru_cache(maxsize=1_024)
+def _checked_name(value: str, what: str) -> str:
+    if what == "user id" and value.lower() in _NOT_USERS:
+        raise MissingUser(
+            f"{what} is the word {value!r}, which stands for nobody; pass a real id", value=value
+        )
+    if what == "user id" and value.startswith(TEAM):
+        raise InvalidName(
+            f"{what} {value[:40]!r} is a team's: nobody acts as a team, and `memory.review.promote` alone "
+            "gives it something to read; use another id",
+            value=value,
+        )
+    if not (value.isascii() and value.isprintable()):
+        _check_letters(value, what)
     if value != value.strip():
         raise InvalidName(f"{what} {value[:40]!r} begins or ends with a space; strip it", value=value)
     if (size := len(value.encode())) > MAX_NAME_BYTES:
@@ -114,13 +120,18 @@ def check_family(value: str) -> str:
     Raises:
         InvalidName: it cannot.
     """
-    if not isinstance(value, str) or not _FAMILY.match(value):
+    if not isinstance(value, str) or not _is_family(value):
         raise InvalidName(
             f"{str(value)[:40]!r} cannot be a family; use letters, digits, '_', '-' or '.', "
             f"for example one of {', '.join(FAMILIES.values())} or '<agent>_memories'",
             value=value,
         )
     return value
+
+
+@lru_cache(maxsize=256)
+def _is_family(value: str) -> bool:
+    return _FAMILY.match(value) is not None
 
 
 def family_for(

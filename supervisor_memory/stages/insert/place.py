@@ -143,7 +143,8 @@ def place(
                 repeated.add(event_id)
             elif (attempt := attempt + 1) == _TRIES:
                 raise
-            else:  # whoever waits a while of chance does not meet the same rivals again
+            elif attempt > 1 or conflict.facts.get("what") != "id":  # at first nobody looks for the ids
+                # Whoever waits a while of chance does not meet the same rivals again.
                 time.sleep(random.uniform(0, min(_PAUSE * 2**attempt, _LONGEST_PAUSE)))
             continue
         except WasErased as error:  # a turn that runs again: only what is new of it is remembered

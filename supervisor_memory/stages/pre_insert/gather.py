@@ -65,7 +65,7 @@ _MOST_READ = 8_000
 _LEXICON = lexicon("answers")
 _CLASSES = "|".join(name for name in errors.__all__ if re.search(r"[a-z][A-Z]", name))
 _FROM_US = re.compile(
-    rf"\b(?:{_CLASSES})\b[\"'`]?:|\bMemoryAccessDenied\b|\bmemory tools belong to the supervisor\b"
+    rf"(?=[A-Zm])\b(?:(?:{_CLASSES})\b[\"'`]?:|MemoryAccessDenied\b|memory tools belong to the supervisor\b)"
 )
 
 
