@@ -86,22 +86,31 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """With SLOW, as in `make slow`, all tests run, and all cases of a test that is asked for by its name.
 
     Else those marked `slow` are left out, and of the cases of what is marked `one_in(n)` one of n runs: of a
-    function its parameters, of a class its tests, of a parameter's values those that bear the mark. Which one
-    it is differs from test to test if `shift` is "by name".
+    function its parameters, at least one, of a class its tests, of a parameter's values those that bear the
+    mark. Which one it is differs from test to test if `shift` is "by name".
     """
     if os.environ.get("SLOW") or any("::" in asked for asked in config.args):
         return
     seen: Counter[tuple[str, object]] = Counter()
     left: set[pytest.Item] = set()
+    run: set[str] = set()
+    spare: dict[str, pytest.Item] = {}
     for item in items:
-        if item.get_closest_marker("slow"):
-            left.add(item)
+        function = item.nodeid.split("[")[0]
+        left_by: set[object] = {"slow"} if item.get_closest_marker("slow") else set()
         for node, mark in item.iter_markers_with_node("one_in"):
             name, shift = node.nodeid.split("[")[0], mark.kwargs.get("shift", 0)
             first = crc32(name.encode()) if shift == "by name" else shift
             if (seen[name, shift] + first) * GOLDEN % 1 >= 1 / mark.args[0]:
-                left.add(item)
+                left_by.add(node)
             seen[name, shift] += 1
+        if not left_by:
+            run.add(function)
+            continue
+        left.add(item)
+        if left_by == {item}:
+            spare.setdefault(function, item)
+    left -= {item for function, item in spare.items() if function not in run}
     if left:
         config.hook.pytest_deselected(items=[item for item in items if item in left])
         items[:] = [item for item in items if item not in left]

@@ -595,8 +595,7 @@ class AuditLog:
         if (is_made and is_named) or self._database.read_only:
             return
         with self._database.writing() as connection:
-            for statement in _TABLES:
-                connection.execute(statement)
+            connection.execute(";".join(_TABLES))
             put = "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)"
             connection.execute(put, (secrets.token_hex(16), secrets.token_hex(32)))
             if not _meta(connection, _READ_UP_TO):  # an earlier release put each note's records there at once

@@ -194,8 +194,7 @@ class Database:
             is_made = has(connection, unless)
         if not is_made and not self.read_only:
             with self.writing() as connection:
-                for statement in tables:
-                    connection.execute(statement)
+                connection.execute(";".join(tables))
 
     @property
     def where(self) -> str:
@@ -510,8 +509,7 @@ class Database:
         self._is_becoming_ours = True
         with self.writing() as connection:
             if (found := int(connection.pragma("user_version"))) == 0:
-                for statement in self._schema:
-                    connection.execute(statement)
+                connection.execute(";".join(self._schema))
                 connection.pragma("application_id", APPLICATION_ID)
             else:  # another process may have been faster
                 for step in self._steps[found - 1 :]:

@@ -23,6 +23,11 @@ def forget_texts() -> None:
     loaded = [sys.modules[name] for name in MODULES_THAT_KEEP_TEXTS if name in sys.modules]
     for module in loaded:
         for value in list(vars(module).values()):
-            # What a module only uses of another is none of its own: the files of words are read once.
-            if isinstance(value, functools._lru_cache_wrapper) and value.__module__ == module.__name__:
+            # What a module only uses of another is none of its own. Without a bound are caches of what the
+            # files of this package say: words and weights, which would be read again in a tenth of a second.
+            if (
+                isinstance(value, functools._lru_cache_wrapper)
+                and value.__module__ == module.__name__
+                and value.cache_parameters()["maxsize"] is not None
+            ):
                 value.cache_clear()
