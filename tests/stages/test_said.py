@@ -1,7 +1,8 @@
 """Excerpts of what was said, beside the records of a note."""
 
 import math
-from collections.abc import Hashable, Iterator
+import threading
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,10 +12,11 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Recalling, Turn
-from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
+from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Hits, Note, Query, Record, Source
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence
+from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
 
@@ -476,3 +478,26 @@ def test_a_question_is_one_without_its_mark_too_and_a_statement_in_its_words_is_
 ) -> None:
     say(memory, ("user", before))
     assert (before in note(memory, asked, Scope("ada")).text) == is_told
+
+
+def test_what_hangs_after_messages_were_found_takes_no_record_out_of_a_note() -> None:
+    class Hangs(InMemoryBackend):
+        is_slow = False
+
+        def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
+            if self.is_slow and where.ref_ids is not None:
+                released.wait(60)
+            return super().list(where, limit=limit, offset=offset)
+
+    backend, released = Hangs(), threading.Event()
+    settings = Settings(embedding_model="none", search_timeout_ms=1_500)
+    with SupervisorMemory(settings, backend=backend, clock=FixedClock()) as memory:
+        say(memory, ("user", ROTTERDAM))
+        memory.write("The export to Rotterdam is weekly.", user_id="ada")
+        assert quoted(note(memory)) == [ROTTERDAM]
+        backend.is_slow = True
+        told = note(memory)
+        released.set()
+    assert told.degraded
+    assert quoted(told) == []
+    assert "The export to Rotterdam is weekly." in told.text

@@ -66,7 +66,13 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
         return opened
     if query is None:
         return plan
-    return view.attempt("excerpts", lambda: _with_said(plan, query, view)) or plan
+    found, is_known = view.shared(
+        ("said", _wanted(query)), lambda: view.attempt("excerpts", lambda: _found(query, plan, view))
+    )
+    if found is None:
+        return plan
+    told = view.attempt_here("excerpts", lambda: _with_said(plan, query, found, view, is_known=is_known))
+    return told or plan
 
 
 def _may_open(turn: Turn) -> bool:
@@ -82,8 +88,14 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
     return with_digest(plan, view)
 
 
-def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
-    found, is_known = view.shared(("said", _wanted(asked)), lambda: _found(asked, plan, view))
+def _with_said(
+    plan: Recalling, asked: Query, found: "_Found", view: ReadStore, *, is_known: bool
+) -> Recalling:
+    """Add what a reader may be told of the messages that were found.
+
+    Args:
+        is_known: An earlier reader of the run found them.
+    """
     own, said, dropped = found.own, *_for_reader(found, plan.turn)
     may_answer = _may_answer(_without_speakers(said, found.query, plan, view))
     asks_for_it = asks_for_a_reply(asked.text)

@@ -44,7 +44,7 @@ from supervisor_memory.stores.protocol import (
     SessionRow,
     Stored,
     Taken,
-    walks_here,
+    answers_here,
 )
 from supervisor_memory.stores.related import naming, related
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
@@ -280,6 +280,7 @@ class SqliteBackend(Verbs):
         self._audit.append(commit.audit, at=self._clock())
         return Committed(commit.id, tuple(records))
 
+    @answers_here
     def search(self, query: Query, *, limit: int) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
@@ -291,7 +292,7 @@ class SqliteBackend(Verbs):
                 return ask()
             return known.answers.of(_question(query, limit), spaces, now=query.now, find=ask)
 
-    @walks_here
+    @answers_here
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
@@ -330,6 +331,7 @@ class SqliteBackend(Verbs):
             found = {record.id: record for record in _by_id(connection, ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
+    @answers_here
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         if not _changes_seldom(where):
             with self._database.asking() as connection:
@@ -351,6 +353,7 @@ class SqliteBackend(Verbs):
         seen = self._seen_before(connection, connection.kept(), asked[0])
         return seen and seen[0].lists.known(asked, seen[1], now=0.0)
 
+    @answers_here
     def count(self, where: Filter) -> int:
         with self._database.asking() as connection:
             return _count(connection, where)
