@@ -163,9 +163,16 @@ class ReadStore(NoStore, Protocol):
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
-    def attempt_here(self, step: str, function: Callable[[], T]) -> T | None:
-        """As `attempt`, of what reads few records beside what was found. Over a store that answers
-        in this process it needs no thread of its own, and may take all the time that is left."""
+    def attempt_here(
+        self, step: str, function: Callable[[], T], *, searches: Filter | None = None
+    ) -> T | None:
+        """As `attempt`, of what reads few records beside what was found. Over a store that answers in this
+        process it needs no thread of its own, and may take all the time that is left.
+
+        Args:
+            searches: What it searches: it needs a thread while that is not loaded. None: it searches nothing
+                but what was searched before.
+        """
 
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
         """Compute something once a run, and tell whether an earlier reader had it.
@@ -419,6 +426,10 @@ def _keep_latest(
         known.pop(oldest, None)
 
 
+def _never(where: Filter) -> bool:
+    return False
+
+
 class _ReadStore(_NoStore):
     def search(self, query: Query, *, limit: int) -> Hits:
         found = self._ports.store(self._services.backend.search, query, limit=limit)
@@ -437,8 +448,14 @@ class _ReadStore(_NoStore):
     def count(self, where: Filter) -> int:
         return _expected(self._ports.store(self._services.backend.count, where), int, "count")
 
-    def attempt_here(self, step: str, function: Callable[[], T]) -> T | None:
-        share = 1.0 if is_here(self._services.backend, "search", "list", "count") else _STEP_SHARE
+    def attempt_here(
+        self, step: str, function: Callable[[], T], *, searches: Filter | None = None
+    ) -> T | None:
+        backend = self._services.backend
+        needs_no_thread = is_here(backend, "search", "list", "count") and (
+            searches is None or getattr(backend, "is_loaded", _never)(searches)
+        )
+        share = 1.0 if needs_no_thread else _STEP_SHARE
         return self._ports.attempt(step, share * self._ports.left(), function)
 
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:

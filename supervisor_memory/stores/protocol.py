@@ -189,7 +189,8 @@ def answers_here(method: _Read) -> _Read:
     """Mark a `search`, `related`, `list` or `count` so that no step of a recall needs a thread for it.
 
     It reads what the store holds in this process, or in a file of this machine. The mark is the method's, so
-    one that takes its place in a subclass or a wrapper is not marked.
+    one that takes its place in a subclass or a wrapper is not marked. A search may have to load what it reads
+    first, so it has a thread unless the store's `is_loaded(where)` says that it need not.
     """
     method.is_here = True  # type: ignore[attr-defined]
     return method

@@ -66,8 +66,10 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
         return opened
     if query is None:
         return plan
+    where = replace(query.where, families=(SESSION_FAMILY,))
     found, is_known = view.shared(
-        ("said", _wanted(query)), lambda: view.attempt("excerpts", lambda: _found(query, plan, view))
+        ("said", _wanted(query)),
+        lambda: view.attempt_here("excerpts", lambda: _found(query, where, plan, view), searches=where),
     )
     if found is None:
         return plan
@@ -190,8 +192,7 @@ class _Found:
         return known
 
 
-def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
-    where = replace(asked.where, families=(SESSION_FAMILY,))
+def _found(asked: Query, where: Filter, plan: Recalling, view: ReadStore) -> _Found:
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     # Words by which the question names something: a message shares one, or follows one that does. Where
     # meaning is compared, it tells more than words: "plan" and "please" are in requests of any kind.

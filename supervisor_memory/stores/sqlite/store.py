@@ -64,6 +64,7 @@ from supervisor_memory.stores.sqlite.tables import (
     STEPS,
     Writing,
     counted,
+    namespace_text,
     of_counts,
     of_namespaces,
     of_records,
@@ -330,6 +331,20 @@ class SqliteBackend(Verbs):
         with self._database.asking() as connection:
             found = {record.id: record for record in _by_id(connection, ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
+
+    def is_loaded(self, where: Filter) -> bool:
+        """Whether a search reads the file for little more than what it finds; asks nothing of the file.
+
+        Which namespaces there are is not asked either, so that one without records counts as not loaded.
+        """
+        if where.user_id is None or where.families is None or where.tasks is None:
+            return False
+        names = [
+            namespace_text((family, where.user_id, *(() if task is None else (task,))))
+            for family in where.families
+            for task in where.tasks
+        ]
+        return self._known.namespaces.are_loaded(names)
 
     @answers_here
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
