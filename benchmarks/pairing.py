@@ -10,7 +10,7 @@ benchmarks/kept and benchmarks/merging, and a third, `of_it`, on those pairs of 
 tells a change. Of a story each step is paired with each later one: what is stale gives way to a later value;
 two steps that are both current stay two. A "different" pair of benchmarks/kept tells no new value either.
 benchmarks/changes has told changes, each with a text that it replaces and with some about the
-same thing that it leaves as they are ("second" to "fifth" by authors who knew no rule), and "worlds": the
+same thing that it leaves as they are ("second" to "eighth" by authors who knew no rule), and "worlds": the
 pairs that this look is asked about when the facts of a world, which all hold, are written one after the
 other. --check decides on sets of the same forms that nothing is fitted to.
 

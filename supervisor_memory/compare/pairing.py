@@ -35,6 +35,7 @@ _TURNED = 3  # pieces in common that stand the other way round: who, does what, 
 _SAME_WORDS = 0.93
 _ALIKE = 0.75
 _MOST_THINGS = 4
+_BEGINS = 2  # tokens of the thing that a text begins with
 _EVEN = 0.5
 _OF_LANGUAGE = (
     *("near", "near over 0.25", "near over 0.5", "near over 0.7"),
@@ -192,6 +193,7 @@ def _told(pair: Pair, near: float) -> dict[str, float]:
     old, new = pair.old, pair.new
     told = max(_ANNOUNCED if new.announces else 0.0, change(new.text))
     ends = float(new.ends and not old.ends)
+    former = new.former - old.former if new.former else new.former
     found = {
         "change": told,
         "change of old": change(old.text),
@@ -207,6 +209,9 @@ def _told(pair: Pair, near: float) -> dict[str, float]:
         "several clauses": float(not new.is_one_clause),
         "ends": ends,
         "ends, near": ends * near,
+        "former": float(bool(former)),
+        "former in old": share([*former], old.tokens),
+        "begins with former": share(old.tokens[:_BEGINS], former) == 1.0,
     }
     if old.attitude is not None and new.attitude is not None:
         found["attitude differs"] = float(old.attitude != new.attitude)

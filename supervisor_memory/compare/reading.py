@@ -53,7 +53,8 @@ class Reading:
     `adds` says that the text tells something further ("also", 也), `announces` that it announces a change,
     `corrects` that it puts something right, `ends` that
     something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
-    gone", "instead of the blue". `states` are the attributes that its first `clauses` state. `words` are all
+    gone", "instead of the blue"; `former` of what it says was so before a change, in Chinese of what was
+    moved "from" as well. `states` are the attributes that its first `clauses` state. `words` are all
     its words and Chinese characters, which are counted without telling her from him. `letters` counts three
     letters in a row, two in a text with other characters.
     """
@@ -184,6 +185,11 @@ class Reading:
     def dropped(self) -> frozenset[str]:
         named = (match[match.lastgroup or 0] for match in _LEXICON["dropped"].finditer(self.text))
         return frozenset(token for each in named for token in tokens_of(each))
+
+    @cached_property
+    def former(self) -> frozenset[str]:
+        named = (match[match.lastgroup or 0] for match in _LEXICON["former"].finditer(self.text))
+        return self.dropped.union(*map(tokens_of, named))
 
     @cached_property
     def states(self) -> tuple[Stated, ...]:

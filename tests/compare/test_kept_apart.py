@@ -79,6 +79,11 @@ ONLY_SUPPOSED = [
     ("我们的房租是每月3200元。", "如果房租涨到4000，我们就得搬家。"),
     ("宽带每月40元。", "价格要是涨到50元，我就退订。"),
 ]
+# Told changes that say what was so before, which the known text does not.
+FROM_ANOTHER_VALUE = [
+    ("祠堂的铜钟每年除夕敲响。", "祠堂的铜钟从偏殿移到了正门口。"),
+    ("合作社的烘干房能放六吨稻谷。", "合作社的烘干房以前由村里管，如今承包给了粮站。"),
+]
 # A change, what it changes, and what else is told of the same thing.
 TOLD_OF_SOMETHING_ELSE = [
     (
@@ -150,6 +155,7 @@ A_NEW_VALUE = [
     ("The tax rate is 5 percent.", "Unless I'm mistaken, the tax rate is 6 percent now."),
     ("I drink tea.", "Even if it surprises you, I no longer drink tea."),
     ("机房用钥匙锁。", "机房改成密码锁了。"),
+    ("祠堂的铜钟挂在偏殿。", "祠堂的铜钟从偏殿移到了正门口。"),
     ("我的经理是佩特拉。", "万一你需要，我的经理现在是斯文。"),
     ("苍鹭项目的代号是蓝冰。", "苍鹭项目的代号改成了红沙。"),
     ("合唱团在教堂排练。", "合唱团搬到市政厅了。"),
@@ -219,7 +225,7 @@ def test_a_change_of_a_thing_takes_nothing_from_a_fact_about_another_that_names_
     assert sorted(known_after(texts, reader_of(texts[0]) if is_embedded else "none")) == sorted(texts)
 
 
-@pytest.mark.parametrize("texts", [*TOLD_OF_ANOTHER, *DENIED, *ONLY_SUPPOSED])
+@pytest.mark.parametrize("texts", [*TOLD_OF_ANOTHER, *FROM_ANOTHER_VALUE, *DENIED, *ONLY_SUPPOSED])
 def test_a_change_of_another_thing_or_one_that_is_only_supposed_replaces_nothing(
     texts: tuple[str, str],
 ) -> None:

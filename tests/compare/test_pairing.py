@@ -9,7 +9,7 @@ from supervisor_memory.compare.apart import is_settled
 from supervisor_memory.compare.changes import change
 from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.pairing import exchanges_roles
-from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.reading import read, tokens_of
 from supervisor_memory.compare.verdict import Compared, verdicts
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.stages.insert.merge import clearer
@@ -386,3 +386,20 @@ def test_a_replaced_record_tells_its_evidence_in_the_audit_and_in_why(
         [row] = memory.audit.tail(9, user_id="ada", op="update")
         assert row.event["reason"] == f"contradicts:{evidence}"
         assert memory.history(done.id)[-1].reason == row.event["reason"]
+
+
+@pytest.mark.parametrize(
+    ("text", "former"),
+    [
+        ("血站的冰柜从地下室挪到了二楼。", "地下室"),
+        ("审批人由老秦换成了阿欣。", "老秦"),
+        ("报表不再用 Excel，改用看板。", "用 Excel"),
+        ("药房以前由护士管，如今归药师。", "由护士管"),
+        ("夜班从九点到六点。", ""),
+        ("药房改由护士管到年底。", ""),
+        ("The office moved from Kiel to Bonn.", "Kiel"),
+        ("The office is in Bonn now.", ""),
+    ],
+)
+def test_what_a_change_says_was_so_before(text: str, former: str) -> None:
+    assert read(text).former == frozenset(tokens_of(former))

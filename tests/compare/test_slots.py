@@ -95,6 +95,7 @@ def test_dates_are_read_in_both_languages(text: str, dates: set[str]) -> None:
         ("the `origin` column", "the `dest` column", "identifier"),
         ("等级 V3 最高", "等级 V4 最高", "identifier"),
         ("Flights to Denver", "Flights to Boston", "identifier"),
+        ("It runs on Redshift", "It runs on BigQuery", "identifier"),
     ],
 )
 def test_two_facts_are_told_apart(a: str, b: str, slot: str) -> None:
