@@ -230,10 +230,10 @@ class AuditLog:
             else:
                 rows = self._accesses(names, cast("Iterable[Access]", some))
                 connection.executemany(f"{_PUT_ACCESS} VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", rows)
+                if connection.last_insert_rowid() > self._access_rows:
+                    connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
         if entries and self._is_asked_for_reads:
             self._read_notes(connection)
-        elif any(isinstance(each, Access) for each in entries):
-            connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
 
     def _read_notes(self, connection: apsw.Connection) -> None:
         """Put the records of the latest notes and searches into the access log.

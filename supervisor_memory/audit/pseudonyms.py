@@ -3,7 +3,7 @@
 import hmac
 import secrets
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import apsw
 
@@ -11,6 +11,9 @@ from supervisor_memory.audit.rows import commitment
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.disk.database import select
 from supervisor_memory.model.records import AuditEvent
+
+_KNOWN: Final = """SELECT subject, key, (SELECT at FROM tombstones WHERE user = ?) FROM subjects
+    WHERE user_id = ?"""
 
 
 class Pseudonyms:
@@ -56,14 +59,16 @@ class Pseudonyms:
     def _user(self, user_id: str, *, names_anew: bool) -> tuple[str | None, bytes]:
         if user_id in self._users:
             return self._users[user_id]
-        known = "SELECT subject, key FROM subjects WHERE user_id = ?"
-        found = self._connection.execute(known, (user_id,)).fetchone()
-        if found is None:
-            if not names_anew and self._erased_at(user_id) is not None:
-                return self._nobody
-            found = (f"s-{secrets.token_hex(8)}", secrets.token_bytes(32))
-            self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *found))
-        return self._users.setdefault(user_id, found)
+        asked = self._tombstones.name(user_id), user_id
+        row = self._connection.execute(_KNOWN, asked).fetchone()
+        if row is not None:  # most rows of the log ask for both
+            subject, key, self._erased[user_id] = row
+            return self._users.setdefault(user_id, (subject, key))
+        if not names_anew and self._erased_at(user_id) is not None:
+            return self._nobody
+        new = f"s-{secrets.token_hex(8)}", secrets.token_bytes(32)
+        self._connection.execute("INSERT INTO subjects VALUES(?, ?, ?)", (user_id, *new))
+        return self._users.setdefault(user_id, new)
 
     def _erased_at(self, user_id: str) -> float | None:
         if user_id not in self._erased:

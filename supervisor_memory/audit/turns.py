@@ -179,7 +179,8 @@ def row_of(entry: Given, subject: str | None, session: str | None, run_id: str |
 def keep(connection: "apsw.Connection", rows: Sequence[Values]) -> None:
     """Write rows, inside a transaction; the oldest make room."""
     connection.executemany("INSERT INTO notes VALUES(NULL,?,?,?,?,?,?,?,?,?,?,?)", rows)
-    connection.execute("DELETE FROM notes WHERE seq <= (SELECT max(seq) FROM notes) - ?", (MOST,))
+    if connection.last_insert_rowid() > MOST:
+        connection.execute("DELETE FROM notes WHERE seq <= (SELECT max(seq) FROM notes) - ?", (MOST,))
 
 
 def injections(
