@@ -1,10 +1,23 @@
-"""How many made-up examples a test takes where it asks for more than the profile says (`conftest.py`)."""
+"""How much of what could be tried is: all with SLOW, as in `make slow`, and a part of it in `make test`."""
 
 import os
 
-__all__ = ["examples"]
+import pytest
+
+__all__ = ["HOW", "examples", "size"]
+
+_ALL = bool(os.environ.get("SLOW"))
+_EITHER = pytest.mark.either("sync", "async")
+HOW = pytest.mark.parametrize("how", [pytest.param(how, marks=_EITHER) for how in ("sync", "async")])
+"""Both lead to the same code, for the async twin of a verb is the verb on a thread: so `make test` tries each
+case in one of them, which differs from case to case."""
 
 
 def examples(full: int) -> int:
-    """The full number with SLOW, as in `make slow`; else a third."""
-    return full if os.environ.get("SLOW") else max(8, full // 3)
+    """The full number of examples that are made up, or a sixth."""
+    return full if _ALL else max(8, full // 6)
+
+
+def size(full: int, *, less: int) -> int:
+    """A size, or a smaller one that shows the same bound."""
+    return full if _ALL else less

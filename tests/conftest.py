@@ -22,7 +22,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.testing.clock import FixedClock
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
-settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "25")))
+settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "12")))
 settings.load_profile("any-machine")
 
 MEMORY = Path("/dev/shm")
@@ -82,12 +82,23 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
+def _is_the_either(item: pytest.Item, function: str) -> bool:
+    mark = item.get_closest_marker("either")
+    if mark is None or not isinstance(item, pytest.Function):
+        return True
+    case = item.callspec.id.split("-")
+    mine = next(value for value in mark.args if value in case)
+    case.remove(mine)
+    return crc32(f"{function} {case}".encode()) % 2 == mark.args.index(mine)
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """With SLOW, as in `make slow`, all tests run, and all cases of a test that is asked for by its name.
 
     Else those marked `slow` are left out, and of the cases of what is marked `one_in(n)` one of n runs: of a
     function its parameters, at least one, of a class its tests, of a parameter's values those that bear the
-    mark. Which one it is differs from test to test if `shift` is "by name".
+    mark. Which one it is differs from test to test if `shift` is "by name". Of two values that are marked
+    `either` each case runs with one, which differs from case to case.
     """
     if os.environ.get("SLOW") or any("::" in asked for asked in config.args):
         return
@@ -98,6 +109,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         function = item.nodeid.split("[")[0]
         left_by: set[object] = {"slow"} if item.get_closest_marker("slow") else set()
+        if not _is_the_either(item, function):
+            left.add(item)
+            continue
         for node, mark in item.iter_markers_with_node("one_in"):
             name, shift = node.nodeid.split("[")[0], mark.kwargs.get("shift", 0)
             first = crc32(name.encode()) if shift == "by name" else shift

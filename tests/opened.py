@@ -44,12 +44,12 @@ STORES: dict[str, Callable[[Path], AbstractContextManager[MemoryBackend]]] = {
 IN_PROCESS = [
     pytest.param("sqlite"),
     *(
-        pytest.param(name, marks=pytest.mark.one_in(2, shift="by name"))
+        pytest.param(name, marks=pytest.mark.one_in(4, shift="by name"))
         for name in ("in_memory", "json", "base_store", "qdrant")
     ),
 ]
 """The names. What a store promises, its contract suite proves; so `make test` tries what is built on stores
-over SQLite and half of the others, which differ from test to test."""
+over SQLite and one of the others, which differs from test to test."""
 EACH = [*IN_PROCESS, pytest.param("qdrant_over_http", marks=pytest.mark.slow)]
 """Over HTTP too: it is the client of `qdrant`."""
 

@@ -150,7 +150,7 @@ def ways_and_units() -> list[Any]:
     return [pytest.param(way, unit, id=f"{way}-{unit}") for way in WAYS for unit in UNITS]
 
 
-@pytest.mark.one_in(18)
+@pytest.mark.one_in(36)
 @pytest.mark.parametrize(("way", "unit"), ways_and_units())
 def test_one_long_text_of_a_user_or_an_agent(way: str, unit: str) -> None:
     def long(memory: SupervisorMemory, size: int) -> None:
@@ -162,7 +162,7 @@ def test_one_long_text_of_a_user_or_an_agent(way: str, unit: str) -> None:
 WRITTEN = ("words", "Chinese", "dashes", "figures", "code fences")
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(6)
 @pytest.mark.parametrize(
     "unit",
     [

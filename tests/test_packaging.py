@@ -1,6 +1,7 @@
 """What an installation brings, what is handed out, and that what the README says first works with it."""
 
 import json
+import os
 import re
 import socket
 import subprocess
@@ -22,6 +23,8 @@ from packaging.utils import canonicalize_name
 from tests import programs
 
 ROOT = Path(__file__).parents[1]
+COMPILED = {name: where for name, where in os.environ.items() if name == "PYTHONPYCACHEPREFIX"}
+"""Where `make` keeps what is compiled: without it a program compiles all it imports."""
 COMMAND = ("-c", "from supervisor_memory.interfaces.cli.main import main; main()")
 
 
@@ -75,7 +78,13 @@ def test_the_first_snippet_runs_as_it_stands_where_only_the_package_is_installed
     work.mkdir()
     (site / "supervisor_memory").symlink_to(ROOT / "supervisor_memory")
     (work / "first.py").write_text(snippets(page)[0], "utf-8")
-    environment = {"PYTHONPATH": str(site), "PATH": "", "HOME": str(work), "EMBEDDING_MODEL": "none"}
+    environment = {
+        "PYTHONPATH": str(site),
+        "PATH": "",
+        "HOME": str(work),
+        "EMBEDDING_MODEL": "none",
+        **COMPILED,
+    }
     code = """
         import runpy, sys
         sys.modules.update(dict.fromkeys(("agents", "common", "tests")))  # as if they were not there
@@ -125,7 +134,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 def run(*words: str, cwd: Path, site: Path | None = None) -> str:
-    environment = {"PATH": "", "HOME": str(cwd), "EMBEDDING_MODEL": "none", "TERM": "dumb"}
+    environment = {"PATH": "", "HOME": str(cwd), "EMBEDDING_MODEL": "none", "TERM": "dumb", **COMPILED}
     if site:
         environment["PYTHONPATH"] = str(site)
     done = subprocess.run(

@@ -12,7 +12,6 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from agents.team import build_team
-from common.database import ensure_database
 from common.llm import RuleBasedChatModel
 from tests.agents.forty_questions import FORTY_QUESTIONS, ExamQuestion
 
@@ -26,8 +25,8 @@ TABLE_RULE = re.compile(r"^\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)+\|?$")
 
 
 @pytest.fixture(scope="module")
-def database() -> Path:
-    return ensure_database()
+def database(flights: Path) -> Path:
+    return flights
 
 
 @pytest.fixture(scope="module")

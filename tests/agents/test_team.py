@@ -189,7 +189,7 @@ def test_what_cannot_be_answered_is_refused_honestly(ask: Ask, question: str) ->
     assert state["analysis"] is None
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize(
     "earlier",
     [
@@ -294,6 +294,7 @@ def test_the_answer_is_streamed(flights: Path, tmp_path: Path) -> None:
 # --- threads
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", ["memory", "sqlite"])
 def test_a_second_turn_carries_nothing_of_the_first(
     flights: Path, tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture

@@ -26,7 +26,7 @@ from supervisor_memory.model.records import AuditEvent
 NOW = 1_767_571_200.0
 KEY = "a long random text"
 LONG = os.environ.get("FAULTS") == "long"
-TAMPERINGS = 10_000 if LONG else 240
+TAMPERINGS = 10_000 if LONG else 96
 CLEAN = 1_000 if LONG else 40
 Row = list[Any]
 COLUMNS = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"

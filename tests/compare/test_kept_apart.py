@@ -173,6 +173,7 @@ def reader_of(text: str) -> str:
     return MINILM if text.isascii() else E5
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_embedded", [False, True])
 @pytest.mark.parametrize("texts", TWO_THINGS)
 def test_two_things_are_two_records(texts: tuple[str, str], is_embedded: bool) -> None:
@@ -180,6 +181,7 @@ def test_two_things_are_two_records(texts: tuple[str, str], is_embedded: bool) -
     assert sorted(known) == sorted(texts)
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_embedded", [False, True])
 @pytest.mark.parametrize("texts", MORE_OF_ONE)
 def test_what_has_words_of_its_own_adds_something(texts: tuple[str, str], is_embedded: bool) -> None:
@@ -208,6 +210,7 @@ def test_a_fact_is_forgotten_when_the_user_asks_for_it() -> None:
     ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("is_embedded", [False, True])
 @pytest.mark.parametrize("texts", OF_ONE_NAME)
 def test_a_name_that_two_texts_share_makes_them_no_one_fact(

@@ -111,6 +111,7 @@ ANOTHER_VALUE = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("one", "other"), ANOTHER_VALUE)
 def test_a_value_that_differs_in_a_sign_is_not_the_same(
@@ -141,6 +142,7 @@ NEW_VALUE = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("known", "said"), NEW_VALUE)
 def test_what_there_is_one_of_is_replaced(

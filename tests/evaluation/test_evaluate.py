@@ -196,21 +196,19 @@ def test_what_is_no_graph_is_refused_with_the_way_out() -> None:
             load_factory(place)
 
 
-def test_the_demo_team_answers_by_a_definition_of_an_earlier_session(tmp_path: Path) -> None:
+def test_the_demo_team_answers_by_a_definition_of_an_earlier_session(flights: Path, tmp_path: Path) -> None:
     from agents.team import build_team
-    from common.database import ensure_database
     from supervisor_memory.evaluation import read_threads
     from supervisor_memory.evaluation.threads import apart
 
     root = Path(__file__).parents[2]
-    database = ensure_database()
     names = json.loads((root / "benchmarks/flights/names.json").read_text("utf-8"))
     threads = apart(read_threads(root / "benchmarks/flights/own.jsonl"))
     replays = evaluate(
         [threads[0], threads[13]],
-        lambda: build_team(output_dir=tmp_path, database=database),
+        lambda: build_team(output_dir=tmp_path, database=flights),
         settings=Settings(embedding_model="none"),
-        sql=SqlJudge(database, names=names),
+        sql=SqlJudge(flights, names=names),
     )
     report = reported(replays)
     assert report.arms[0].gains == 2

@@ -70,10 +70,17 @@ def all_of(backend: Backend) -> dict[str, Record]:
     return {record.id: record for record in found}
 
 
+@pytest.fixture(scope="module")
+def filled_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Record]]:
+    place = tmp_path_factory.mktemp("sqlite")
+    with closing(SqliteBackend(place)) as backend:
+        return place, filled(backend)
+
+
 @pytest.fixture
-def store(tmp_path: Path) -> tuple[Path, dict[str, Record]]:
-    with closing(SqliteBackend(tmp_path / "store")) as backend:
-        return tmp_path / "store", filled(backend)
+def store(filled_once: tuple[Path, dict[str, Record]], tmp_path: Path) -> tuple[Path, dict[str, Record]]:
+    place, records = filled_once
+    return Path(shutil.copytree(place, tmp_path / "store")), dict(records)
 
 
 def pages_of(place: Path, table: str, kind: str = "leaf") -> list[int]:
@@ -284,10 +291,19 @@ def test_who_was_erased_stays_erased(store: tuple[Path, dict[str, Record]]) -> N
 # --- memory.json
 
 
+@pytest.fixture(scope="module")
+def json_filled_once(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, Record]]:
+    place = tmp_path_factory.mktemp("json")
+    with closing(JsonBackend(place)) as backend:
+        return place, filled(backend)
+
+
 @pytest.fixture
-def json_store(tmp_path: Path) -> tuple[Path, dict[str, Record]]:
-    with closing(JsonBackend(tmp_path / "store")) as backend:
-        return tmp_path / "store", filled(backend)
+def json_store(
+    json_filled_once: tuple[Path, dict[str, Record]], tmp_path: Path
+) -> tuple[Path, dict[str, Record]]:
+    place, records = json_filled_once
+    return Path(shutil.copytree(place, tmp_path / "store")), dict(records)
 
 
 def test_a_whole_json_store_is_left_as_it_is(json_store: tuple[Path, dict[str, Record]]) -> None:

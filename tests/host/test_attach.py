@@ -20,6 +20,7 @@ from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import GraphError, UnknownNode
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -37,9 +38,6 @@ from tests.host.graphs import (
     team,
     texts,
 )
-
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
-
 
 # --- what comes back
 

@@ -22,6 +22,7 @@ from supervisor_memory.errors import BackendUnavailable, GraphError, InvalidName
 from supervisor_memory.host.run.identity import acting
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -41,7 +42,6 @@ from tests.host.graphs import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 FENCE = "<memory id="
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."
 MODES = ["values", "updates", "messages", "custom", "checkpoints", "tasks", "debug"]

@@ -5,8 +5,9 @@ from collections.abc import Iterator
 import pytest
 
 from supervisor_memory import SupervisorMemory
+from tests.breadth import HOW
 from tests.host.graphs import config, open_memory
-from tests.host.test_tools import HOW, call
+from tests.host.test_tools import call
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
 SAID = [

@@ -12,9 +12,10 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import size
 from tests.host.graphs import Graph, Team, config, model, open_memory
 
-TURNS = 50
+TURNS = size(50, less=15)
 FIRST = {
     "en": (
         "GMV excludes refunds. Always answer in tables.",
@@ -95,7 +96,7 @@ async def say(graph: Any, how: str, text: str, thread: str) -> Any:
 @pytest.mark.one_in(2)
 @pytest.mark.parametrize(("how", "way"), [("async", "all of it"), *(("sync", way) for way in WAYS)])
 @pytest.mark.parametrize("tongue", ["en", pytest.param("zh", marks=pytest.mark.slow)])
-async def test_fifty_turns_of_echo_add_nothing(how: str, way: str, tongue: str) -> None:
+async def test_many_turns_of_echo_add_nothing(how: str, way: str, tongue: str) -> None:
     *facts, question, request = FIRST[tongue]
     with open_memory() as memory:
         graph = memory.attach(crew(WAYS[way])).compile(checkpointer=InMemorySaver())

@@ -15,6 +15,7 @@ from langgraph.types import RetryPolicy
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.breadth import HOW
 from tests.host.graphs import Graph, Team, asking, config, model, notes_in, open_memory, outcomes
 
 BAD = "SELECT delay FROM flights"
@@ -77,7 +78,7 @@ def guidelines(memory: SupervisorMemory, status: Any = "active") -> list[Record]
     return list(memory.upkeep.listed(where, limit=100))
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_a_failure_and_the_success_after_it_become_the_guideline_of_the_tool(
     memory: SupervisorMemory, how: str
 ) -> None:
@@ -272,7 +273,7 @@ def offering() -> tuple[ScriptedModel, list[dict[str, str]]]:
     return Reading(script=[]), offered
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_with_the_middleware_the_tool_says_its_guideline_in_its_description(
     memory: SupervisorMemory, how: str
 ) -> None:

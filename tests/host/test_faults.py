@@ -25,6 +25,7 @@ from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
+from tests.breadth import HOW
 from tests.faulty import FaultyBackend
 from tests.host.graphs import (
     ASK,
@@ -45,7 +46,6 @@ from tests.host.graphs import (
 )
 from tests.opened import opened
 
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 READS = ("search", "list", "get")
 BRIEF = {"search_timeout_ms": 150, "write_timeout_ms": 150}
 

@@ -50,10 +50,10 @@ from supervisor_memory.host.run.identity import granted_scope, granting
 from supervisor_memory.model.records import Scope
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import Graph, Team, asking, audit_of, config, model, open_memory
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 ADA = ("memories", "ada")
 DOCS = ("docs", "ada")
 MIXED: list[Op] = [
@@ -578,7 +578,7 @@ async def test_the_right_of_a_memory_tool_never_reaches_the_tool_beside_it(
     assert {row["agent_id"] for row in store_rows(memory)} == {"rogue"}
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(2)
 @LEAD
 @HOW
 async def test_two_users_at_once_keep_their_own(

@@ -19,9 +19,8 @@ from starlette.testclient import TestClient
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.errors import MemoryAccessDenied
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
+from tests.breadth import HOW
 from tests.host.graphs import Graph, Team, asking, audit_of, config, model, open_memory, team
-
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 from supervisor_memory import SupervisorMemory
+from tests.breadth import HOW
 from tests.host.graphs import (
     CANARY,
     Graph,
@@ -25,8 +26,6 @@ from tests.host.graphs import (
     team,
 )
 from tests.host.speaking import everything
-
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @dataclasses.dataclass
@@ -56,7 +55,6 @@ async def prompt_of(
     return boss.prompts[0]
 
 
-@pytest.mark.one_in(4)
 @HOW
 @pytest.mark.parametrize(
     "said",

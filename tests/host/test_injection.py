@@ -26,6 +26,7 @@ from pydantic import BaseModel
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -51,9 +52,6 @@ async def streamed(graph: Any, state: Any, where: Any, how: str, modes: list[str
     if how == "sync":
         return list(graph.stream(state, where, **options))
     return [chunk async for chunk in graph.astream(state, where, **options)]
-
-
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @HOW

@@ -19,12 +19,12 @@ from langgraph.graph import START
 from langgraph.types import Command, Send, StreamWriter, interrupt
 
 from supervisor_memory import SupervisorMemory
+from tests.breadth import HOW
 from tests.host import hosts
 from tests.host.graphs import Graph, config, raw
 from tests.host.hosts import CANARIES, HOSTS, Built, Chat, Host, How, opened, question
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 CELLS = [pytest.param(host, how, id=f"{host.name}, {how}") for host in HOSTS for how in host.how]
 CELL = pytest.mark.parametrize(("host", "how"), CELLS)
 MODES = ["values", "updates", "messages", "custom", "debug", "tasks", "checkpoints"]

@@ -16,10 +16,10 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.understand.digest import Line, Said, digest
+from tests.breadth import HOW
 
 FENCE = "<memory id="
 WHERE = {"configurable": {"thread_id": "festival", "user_id": "ada"}}
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 TOPICS = ("marquee", "sound", "catering", "insurance", "print", "security", "hotel", "livestream")
 
 

@@ -25,6 +25,7 @@ from supervisor_memory.flow import Outcome
 from supervisor_memory.model.records import Scope
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host import hosts
 from tests.host.graphs import Broken, Graph, audit_of, config, hanging, open_memory, outcomes, raising
 from tests.host.hosts import (
@@ -51,7 +52,6 @@ from tests.host.hosts import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 CELLS = [pytest.param(host, how, id=f"{host.name}, {how}") for host in HOSTS for how in host.how]
 CELL = pytest.mark.parametrize(("host", "how"), CELLS)
 
@@ -500,7 +500,7 @@ def test_a_sub_agent_with_memory_tools_is_refused_wherever_it_is_bound(memory: S
         assert caught.value.facts["agent"] == "worker"
 
 
-@HOW
+@pytest.mark.parametrize("how", ["sync", "async"])
 @pytest.mark.parametrize("kind", ["denied by attach", "bound and denied", "a tool of a middleware's agent"])
 async def test_a_sub_agent_with_memory_tools_is_answered_a_denial(
     memory: SupervisorMemory, how: str, kind: str

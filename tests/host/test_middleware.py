@@ -18,6 +18,7 @@ from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import BackendUnavailable, InvalidName, SettingsError
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -38,7 +39,6 @@ from tests.host.graphs import (
 )
 from tests.host.providers import offline
 
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 PLACED = pytest.mark.parametrize("placement", ["system", "last_user"])
 FENCE = "<memory id="
 LONG = "Revenue rose by 12 percent in June because of two new contracts in the north."

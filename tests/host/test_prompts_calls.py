@@ -25,6 +25,7 @@ from pydantic import BaseModel
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import HOW
 from tests.host.graphs import ASK, CANARY, asking, config, model
 from tests.host.prompted import (
     FENCE,
@@ -297,7 +298,7 @@ def _parrot(messages: list[BaseMessage]) -> AIMessage:
     return AIMessage(" ".join(word for word in ("zebra", "giraffe") if word in whole) or "nothing")
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 @pytest.mark.usefixtures("cached")
 async def test_two_users_share_no_cached_answer(memory: SupervisorMemory, how: str) -> None:
     memory.write("Always show revenue as a giraffe table", user_id="eve", kind="user-profile")

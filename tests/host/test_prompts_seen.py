@@ -15,6 +15,7 @@ from langgraph.types import Command
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.audit.turns import grouped
 from supervisor_memory.reading.metrics import measure
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -56,7 +57,7 @@ def office(boss: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_only_who_called_a_model_with_it_has_seen_a_note(memory: SupervisorMemory, how: str) -> None:
     boss = model("done")
     graph = memory.attach(office(boss)).compile()
@@ -191,7 +192,7 @@ def test_a_warning_holds_no_words_of_notes_or_users(
 # --- explain_prompt
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_explain_prompt_shows_what_each_model_would_read_without_calling_any(
     memory: Any, how: str
 ) -> None:

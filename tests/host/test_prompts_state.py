@@ -12,6 +12,7 @@ from langgraph.graph.message import add_messages
 from pydantic import BaseModel
 
 from supervisor_memory import SupervisorMemory
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -181,7 +182,7 @@ def test_a_chain_that_is_a_node_has_the_note_in_its_prompt(memory: SupervisorMem
 # --- nothing of a note is anywhere else
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_no_stream_mode_and_no_checkpoint_holds_a_note(memory: SupervisorMemory, how: str) -> None:
     boss, worker = streaming("go now", "all done"), streaming("found it", label="w")
     saver = InMemorySaver()

@@ -17,6 +17,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import Record
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.breadth import HOW
 from tests.host.graphs import Graph, Team, asking, config, model, open_memory, outcomes, raw
 
 SQL = "SELECT region FROM sales WHERE year = 2026"
@@ -93,7 +94,7 @@ def as_function(agent: Any) -> Any:
 
 
 @pytest.mark.parametrize("shape", [as_graph, as_function])
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_what_a_sub_agents_tools_answer_is_remembered_by_rules(
     memory: SupervisorMemory, shape: Callable[[Any], Any], how: str
 ) -> None:
@@ -162,7 +163,7 @@ def test_tools_that_a_sub_agent_calls_by_itself_are_read_from_its_messages(memor
     assert [record.content for record in artifacts(memory)] == [EXPECTED]
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_the_supervisors_own_tools_and_its_agents_by_the_middleware(
     memory: SupervisorMemory, how: str
 ) -> None:

@@ -18,6 +18,7 @@ from langgraph.types import Command, RetryPolicy, interrupt
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.model.records import Scope
 from supervisor_memory.stores.sqlite.store import SqliteBackend
+from tests.breadth import HOW
 from tests.faults.processes import FORKS, ended, forked
 from tests.faulty import NotAnException
 from tests.host.graphs import Graph, Team, audit_of, config, open_memory
@@ -28,7 +29,6 @@ ANSWER = "It was 4 million; the file has the details."
 ASK = f"{PREFERENCE} What was the revenue of May?"
 RECORDS = sorted([PREFERENCE, CONCLUSION, "csv file: out/may.csv (3 rows)"])
 MESSAGES = sorted([ASK, "Let me ask the worker.", ANSWER])
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 Step = Callable[[], Any]
 
@@ -116,7 +116,6 @@ def assert_written_once(memory: SupervisorMemory) -> None:
 # --- interrupts and retries
 
 
-@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("where", ["boss", "worker", "after"])
 async def test_an_interrupt_and_its_resumption_are_one_run(how: str, where: str) -> None:
@@ -128,7 +127,6 @@ async def test_an_interrupt_and_its_resumption_are_one_run(how: str, where: str)
         assert_written_once(memory)
 
 
-@pytest.mark.one_in(2)
 @HOW
 @pytest.mark.parametrize("where", ["boss", "worker", "after"])
 async def test_a_node_that_fails_twice_is_remembered_once(how: str, where: str) -> None:

@@ -20,6 +20,7 @@ from langgraph_supervisor import create_supervisor
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     CANARY,
     Graph,
@@ -32,7 +33,6 @@ from tests.host.graphs import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 SEARCH = call_of("memory_search", query="revenue")
 
 
@@ -479,7 +479,7 @@ FORGED: list[dict[str, Any]] = [
 ]
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(2)
 @HOST
 @pytest.mark.parametrize("forged", FORGED, ids=["user_id", "scope", "runtime", "both"])
 @HOW

@@ -23,7 +23,7 @@ Labels: TypeAlias = tuple[str, ...]
 Model: TypeAlias = dict[Labels, dict[str, dict[str, Any]]]
 
 SETTINGS = Settings(embedding_model="none")
-EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("STORE_EXAMPLES", "50"))
 LABELS = (
     *("1", "12", "%", "_", "//", "*", "\u200b", "1\u200b", "K", "\u212a", "k", "%25", "%2E", "null"),
     *("memories", "_store", " 1", "1\n", "session_messages", "\u00e9", "e\u0301"),
@@ -121,7 +121,7 @@ def test_a_store_in_memory_is_a_dictionary(given_operations: list[Op]) -> None:
     follow(store_over(InMemoryBackend()), given_operations)
 
 
-@settings(max_examples=max(50, EXAMPLES // 49), deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=max(20, EXAMPLES // 49), deadline=None, suppress_health_check=list(HealthCheck))
 @given(operations)
 def test_a_store_in_sqlite_is_a_dictionary(
     tmp_path_factory: pytest.TempPathFactory, given_operations: list[Op]

@@ -12,6 +12,7 @@ from langgraph_supervisor import create_handoff_tool, create_supervisor
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -39,7 +40,6 @@ def supervised(memory: SupervisorMemory | None, boss: Any, worker: Any, mode: An
 
 
 MODE = pytest.mark.parametrize("mode", ["last_message", "full_history"])
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @pytest.mark.one_in(2)

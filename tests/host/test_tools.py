@@ -19,6 +19,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendUnavailable, SettingsError
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     Broken,
     Graph,
@@ -79,7 +80,6 @@ def by_package(memory: SupervisorMemory, boss: ScriptedModel) -> Any:
 
 
 HOSTS = pytest.mark.parametrize("host", [by_node, by_agent, by_package], ids=lambda host: host.__name__)
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 async def call(
@@ -380,7 +380,7 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_bad_arguments_are_answered(memory: SupervisorMemory, how: str) -> None:
     memory.write("Kept as it is", user_id="ada", kind="domain-facts")
     for name, args in BAD:

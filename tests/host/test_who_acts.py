@@ -15,6 +15,7 @@ from langgraph.types import Command
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import HOW
 from tests.host.graphs import CANARY, Graph, Team, config, model, open_memory, seed
 from tests.host.speaking import (
     CHINESE,
@@ -27,8 +28,6 @@ from tests.host.speaking import (
     human,
     run,
 )
-
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 @pytest.fixture
@@ -97,7 +96,6 @@ def switches() -> Iterator[Any]:
         yield pytest.param(switch, first, id=id)
 
 
-@pytest.mark.one_in(3)
 @HOW
 @pytest.mark.parametrize(("switch", "first"), [*switches()])
 @pytest.mark.parametrize("then", ["ada", None], ids=["then ada", "then unnamed"])

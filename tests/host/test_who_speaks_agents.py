@@ -16,6 +16,7 @@ from langgraph.types import Command, Send, interrupt
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import Graph, Team, config, model, open_memory, seed, texts
 from tests.host.speaking import (
     CHINESE,
@@ -35,7 +36,6 @@ from tests.host.speaking import (
     wanted,
 )
 
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 ADA = config(user_id="ada")
 
 

@@ -14,6 +14,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.sqlite.store import SqliteBackend
+from tests.breadth import HOW
 from tests.faulty import FaultyBackend
 from tests.host.graphs import config, model, open_memory
 from tests.host.speaking import (
@@ -37,7 +38,6 @@ from tests.host.speaking import (
 )
 from tests.host.test_who_speaks_agents import fetch, fetch_and_return
 
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 ADA = config(user_id="ada")
 NO_THREAD: Any = {"configurable": {"user_id": "ada"}}
 READS = ("search", "list", "get", "count", "versions")

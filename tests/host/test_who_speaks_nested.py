@@ -12,6 +12,7 @@ from langgraph_supervisor import create_supervisor
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import call_of
+from tests.breadth import HOW
 from tests.host.graphs import CANARY, config, model, open_memory, seed
 from tests.host.speaking import (
     CHINESE,
@@ -29,7 +30,6 @@ from tests.host.speaking import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 ADA = config(user_id="ada")
 
 

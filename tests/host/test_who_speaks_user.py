@@ -14,6 +14,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import Command, interrupt
 
 from supervisor_memory import Scope, SupervisorMemory
+from tests.breadth import HOW
 from tests.host.graphs import CANARY, config, model, open_memory, seed
 from tests.host.speaking import (
     CHINESE,
@@ -30,7 +31,6 @@ from tests.host.speaking import (
 )
 
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning")
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 ADA = config(user_id="ada")
 
 

@@ -19,6 +19,7 @@ from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import WorkerHasMemoryTools
 from supervisor_memory.host.ways_in.workers import memory_tools_of
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import HOW
 from tests.host.graphs import (
     Graph,
     Team,
@@ -175,7 +176,6 @@ FORMS = [
     as_instance,
 ]
 FORM = pytest.mark.parametrize("form", FORMS, ids=lambda form: form.__name__)
-HOW = pytest.mark.parametrize("how", ["sync", "async"])
 
 
 def led(node: Any) -> Any:

@@ -83,7 +83,7 @@ async def test_every_model_call_that_a_person_would_expect_holds_the_note(
             assert (role, notes) == (role, [(0, 0) if role in host.untold else (1, 1)] * len(calls))
 
 
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(4, shift=6)
 @EVERY
 async def test_the_prompts_say_what_they_said_and_the_note(
     memory: SupervisorMemory, host: Host, how: How

@@ -1,6 +1,7 @@
 """A store that a graph could have left behind, and the command line over it."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,9 +58,23 @@ def backend(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> 
     return str(request.param)
 
 
+_filled: dict[str, tuple[Path, dict[str, str]]] = {}
+"""Backend → files of a filled store, and its record ids."""
+
+
 @pytest.fixture
-def ids(backend: str) -> dict[str, str]:
-    """Record ids in a store of two users."""
+def ids(backend: str, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Record ids in a store of two users, which is filled once and copied."""
+    if backend not in _filled:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.chdir(place := tmp_path_factory.mktemp(backend))
+            _filled[backend] = place, _fill()
+    place, written = _filled[backend]
+    shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    return dict(written)
+
+
+def _fill() -> dict[str, str]:
     with SupervisorMemory.from_env() as memory:
         written = {
             "table": memory.write("Use tables by default.", user_id="ada"),

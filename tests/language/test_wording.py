@@ -25,6 +25,7 @@ RIVALS = [
 ]
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("embedding", ["none", "all-MiniLM-L6-v2"])
 @pytest.mark.parametrize(("one", "other"), RIVALS, ids=[one for one, _ in RIVALS])
 def test_neither_of_two_rivals_gets_lost(one: str, other: str, embedding: str) -> None:

@@ -40,6 +40,7 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
             yield backend
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.one_in(4)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):

@@ -21,6 +21,7 @@ from langgraph.types import StreamMode
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.breadth import HOW
 from tests.cases import every_case
 from tests.host.graphs import Graph, Team, asking, config, open_memory
 
@@ -107,7 +108,7 @@ def assert_hidden(seen: list[Any], memory: SupervisorMemory, llm: Streaming) -> 
 MODES: list[StreamMode] = ["messages", "updates", "values", "custom", "debug", "tasks"]
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_no_stream_shows_what_memory_asks(memory: SupervisorMemory, llm: Streaming, how: str) -> None:
     graph = team(memory)
     given = asking(SAID, user_id="ada"), config()
@@ -127,7 +128,7 @@ async def test_no_event_shows_what_memory_asks(memory: SupervisorMemory, llm: St
     assert_hidden(seen, memory, llm)
 
 
-@pytest.mark.parametrize("how", ["sync", "async"])
+@HOW
 async def test_no_tracer_or_counter_of_the_host_sees_it(
     memory: SupervisorMemory, llm: Streaming, how: str
 ) -> None:

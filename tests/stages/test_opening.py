@@ -9,6 +9,7 @@ import pytest
 from supervisor_memory import Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Note
 from supervisor_memory.testing.clock import FixedClock
+from tests.breadth import size
 from tests.host.graphs import asking, config, model, team
 
 EXPORT = (
@@ -167,7 +168,7 @@ def test_what_a_later_session_tells_as_done_is_open_no_more(left: str, done: str
 def test_a_session_is_found_by_its_topic_however_many_came_after_it() -> None:
     with opened(backend="in_memory", queue_worker=True) as memory:
         memory.remember([*PADS], Scope("ada", session_id="old"))
-        for number in range(120):
+        for number in range(size(120, less=50)):
             memory.services.clock.forward(days=1)  # type: ignore[attr-defined]
             said = [
                 ("user", f"Count the badges of floor {number}."),

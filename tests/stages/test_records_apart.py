@@ -18,6 +18,7 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
+from tests.breadth import size
 
 AIRPORTS = ("JFK", "LGA", "EWR")
 MONTHS = ("January", "April", "July", "October", "December")
@@ -497,17 +498,17 @@ def size_after(directory: Path, count: int, *, append: bool) -> int:
 
 
 def test_no_version_of_an_appended_record_stores_the_whole_text_again(tmp_path: Path) -> None:
-    few = size_after(tmp_path / "few", 40, append=True)
-    some = size_after(tmp_path / "some", 80, append=True)
-    many = size_after(tmp_path / "many", 160, append=True)
+    few = size_after(tmp_path / "few", size(40, less=20), append=True)
+    some = size_after(tmp_path / "some", size(80, less=40), append=True)
+    many = size_after(tmp_path / "many", size(160, less=80), append=True)
     assert many - some <= 3 * (some - few)
-    apart = size_after(tmp_path / "apart", 160, append=False)
+    apart = size_after(tmp_path / "apart", size(160, less=80), append=False)
     assert many <= 4 * apart
 
 
 def test_a_store_grows_by_the_same_for_every_conclusion_of_one_task(tmp_path: Path) -> None:
     sizes: list[int] = []
-    for count in (40, 80, 160):
+    for count in (size(40, less=20), size(80, less=40), size(160, less=80)):
         directory = tmp_path / str(count)
         directory.mkdir()
         settings = Settings(embedding_model="none", forget="manual", keep_messages=False)

@@ -21,9 +21,10 @@ from supervisor_memory.stores.sqlite.store import FILE_NAME, SqliteBackend
 from supervisor_memory.testing.backend_contract import NOW
 from supervisor_memory.testing.erasing_contract import ErasingRecordsContract, erase_records
 from supervisor_memory.testing.sessions_contract import SessionsContract, said
+from tests.breadth import examples
 from tests.opened import STORES, opened
 
-MANY = 10_000 if os.environ.get("SLOW") else 2_000
+MANY = 10_000 if os.environ.get("SLOW") else 800
 
 
 class TestSessions(SessionsContract, ErasingRecordsContract):
@@ -107,7 +108,7 @@ _ACTS = st.lists(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(acts=_ACTS)
 def test_the_table_says_what_the_messages_say(acts: list[tuple[str, int, str | None]]) -> None:
     with TemporaryDirectory() as place, closing(SqliteBackend(Path(place))) as table:

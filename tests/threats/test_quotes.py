@@ -68,6 +68,7 @@ def test_what_may_be_another_s_words_is_not_quoted_as_the_user_s(ada: Ada) -> No
     assert not ada.asks().text
 
 
+@pytest.mark.one_in(2)
 @pytest.mark.parametrize("role", ["user", "assistant"])
 @pytest.mark.parametrize("mark", ["-", "-\u200b", "1. -", "\u2028-", "x … -", "x\n*", "| -"])
 @pytest.mark.parametrize("between", ["·", "•", "‧"])

@@ -5,6 +5,7 @@ import time
 import pytest
 
 from supervisor_memory.understand.digest import Line, Said, Section, also, digest, is_open, phrased, together
+from tests.breadth import size
 
 TURNS = (
     (
@@ -133,7 +134,7 @@ def test_an_order_to_the_assistant_is_no_line() -> None:
 
 
 def test_a_digest_of_any_length_has_at_most_as_many_lines_as_a_record_holds() -> None:
-    texts = [f"Step {n} takes {n} minutes and is not finished yet." for n in range(4_000)]
+    texts = [f"Step {n} takes {n} minutes and is not finished yet." for n in range(size(4_000, less=500))]
     lines = digest([Said(str(n), text, n % 2 == 0) for n, text in enumerate(texts)])
     assert 0 < len(lines) < 70
     assert len(phrased(lines, "en").encode()) < 64 * 1024

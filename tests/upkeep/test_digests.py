@@ -360,7 +360,7 @@ def test_what_was_looked_at_once_is_not_read_at_each_further_session(words: Any,
     assert max(others) <= 1  # the one before
 
 
-@pytest.mark.parametrize("messages", [1_000, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("messages", [200, pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_long_session_is_digested(tmp_path: Path, messages: int) -> None:
     with memory_over(SqliteBackend(tmp_path), queue_worker=False) as memory:
         now = memory.services.clock()

@@ -22,6 +22,7 @@ from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.understand.lessons.wording import worded
 from supervisor_memory.upkeep.experience import guidelines as guidelines_of
+from tests.breadth import size
 from tests.host.graphs import Broken, outcomes, raising
 
 ANALYST = Scope("ada", "analyst", "s1", "run-1")
@@ -195,10 +196,11 @@ def test_a_tool_without_a_name_and_results_of_ten_megabytes_do_no_harm(memory: S
     assert len(repr(record.metadata)) < 2_000
 
 
-def test_a_thousand_tools_have_a_guideline_each_and_notes_stay_small(memory: SupervisorMemory) -> None:
-    for number in range(1_000):
+def test_many_tools_have_a_guideline_each_and_notes_stay_small(memory: SupervisorMemory) -> None:
+    tools = size(1_000, less=100)
+    for number in range(tools):
         teach(memory, tool=f"tool_{number}", column=f"col{number}")
-    assert len(guidelines(memory)) == 1_000
+    assert len(guidelines(memory)) == tools
     note = memory.recall("Call tool_7 for col7.", Scope("ada", "analyst", "s2", "run-2"))
     assert "tool_7:" in note.text
     assert note.tokens <= 800

@@ -3,6 +3,7 @@
 import asyncio
 import html
 import re
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -71,15 +72,25 @@ class Visitor:
         return html.unescape(re.sub(r"<[^>]*>", "", answer.text))
 
 
+def _opened(place: Path) -> SupervisorMemory:
+    return SupervisorMemory(Settings(backend="sqlite", path=place, embedding_model="none", review="risky"))
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, str]]:
+    """The files of a store, and its records; it is filled once and copied."""
+    place = tmp_path_factory.mktemp("filled")
+    with _opened(place) as memory:
+        return place, _fill(memory)
+
+
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
-    settings = Settings(
-        backend="sqlite",
-        path=tmp_path,
-        embedding_model="none",
-        review="risky",
-    )
-    with SupervisorMemory(settings) as memory:
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
+    """Filled where the test asks for `ids`."""
+    if "ids" in request.fixturenames:
+        place, _ = request.getfixturevalue("filled")
+        shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    with _opened(tmp_path) as memory:
         yield memory
 
 
@@ -98,8 +109,12 @@ def visitor(app: FastAPI) -> Visitor:
 
 
 @pytest.fixture
-def ids(memory: SupervisorMemory) -> dict[str, str]:
+def ids(filled: tuple[Path, dict[str, str]], memory: SupervisorMemory) -> dict[str, str]:
     """Records, one that waits for each way of becoming known, and a turn that was told of some."""
+    return dict(filled[1])
+
+
+def _fill(memory: SupervisorMemory) -> dict[str, str]:
     written = {
         "tables": memory.write("Use tables by default.", user_id="ada").id,
         "late": memory.write("Delayed means arrival more than 15 minutes late.", user_id="ada").id,

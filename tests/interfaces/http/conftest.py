@@ -1,6 +1,7 @@
 """A store of two users behind the application, asked as a client would ask."""
 
 import asyncio
+import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Final
@@ -62,16 +63,26 @@ class Client:
         return answer.json()
 
 
+def _opened(place: Path) -> SupervisorMemory:
+    given: dict[str, Any] = {"embedding_model": "hashing", "review": "risky", "queue_worker": False}
+    return SupervisorMemory(Settings(backend="sqlite", path=place, **given))
+
+
+@pytest.fixture(scope="session")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, dict[str, str]]]:
+    """The files of a store, and its records; it is filled once and copied."""
+    place = tmp_path_factory.mktemp("filled")
+    with _opened(place) as memory:
+        return place, {"ada": fill(memory, "ada", "ada"), "bo": fill(memory, "bo", MARK)}
+
+
 @pytest.fixture
-def memory(tmp_path: Path) -> Iterator[SupervisorMemory]:
-    settings = Settings(
-        backend="sqlite",
-        path=tmp_path,
-        embedding_model="hashing",
-        review="risky",
-        queue_worker=False,
-    )
-    with SupervisorMemory(settings) as memory:
+def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
+    """Filled where the test asks for `ids`."""
+    if "ids" in request.fixturenames:
+        place, _ = request.getfixturevalue("filled")
+        shutil.copytree(place, tmp_path, dirs_exist_ok=True)
+    with _opened(tmp_path) as memory:
         yield memory
 
 
@@ -113,6 +124,8 @@ def fill(memory: SupervisorMemory, user: str, mark: str) -> dict[str, str]:
 
 
 @pytest.fixture
-def ids(memory: SupervisorMemory) -> dict[str, dict[str, str]]:
+def ids(
+    filled: tuple[Path, dict[str, dict[str, str]]], memory: SupervisorMemory
+) -> dict[str, dict[str, str]]:
     """User → what it is → its record."""
-    return {"ada": fill(memory, "ada", "ada"), "bo": fill(memory, "bo", MARK)}
+    return {user: dict(written) for user, written in filled[1].items()}
