@@ -44,7 +44,9 @@ class Calibration:
     def relevance(self, cosine: float) -> float:
         """Map one cosine to [0, 1]. NaN counts as unrelated."""
         scaled = (cosine - self.unrelated) / (self.same - self.unrelated)
-        return min(scaled, 1.0) if scaled > 0.0 else 0.0
+        if scaled > 1.0:
+            return 1.0
+        return scaled if scaled > 0.0 else 0.0
 
     def relevances(self, cosines: npt.NDArray[np.floating]) -> npt.NDArray[np.float32]:
         """Map an array of cosines of any shape to [0, 1]. NaN counts as unrelated."""
@@ -136,18 +138,18 @@ def _numbers(values: npt.ArrayLike, *, shape: tuple[int, ...], what: str) -> npt
 
 
 def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
-    finite = np.isfinite(rows).all(axis=1)
-    if not finite.all():
+    # Scaled by the largest entry first, so that squares of huge or tiny numbers stay in range.
+    largest = np.maximum.reduce(np.abs(rows), axis=1, keepdims=True)
+    if not (finite := np.isfinite(largest)).all():
         raise BadVector(
             f"{what} holds NaN or infinity in row {int(np.argmin(finite))}; "
             "the model or its precision is broken",
             what=what,
         )
-    # Scaled by the largest entry first, so that squares of huge or tiny numbers stay in range.
-    largest = np.abs(rows).max(axis=1, keepdims=True)
     if (largest < SMALLEST_NORM).any():
         raise BadVector(
             f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty", what=what
         )
     scaled = rows / largest
-    return np.ascontiguousarray(scaled / np.linalg.norm(scaled, axis=1, keepdims=True), dtype=np.float32)
+    lengths = np.sqrt(np.add.reduce(scaled * scaled, axis=1, keepdims=True))
+    return (scaled / lengths).astype(np.float32, order="C")

@@ -18,7 +18,7 @@ from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked
 def scaled(scores: Floats) -> Floats:
     """Scores from 0 to 1, where the best of the list is 1; negative numbers and NaN count as 0."""
     positive = np.fmax(scores, np.float32(0))
-    best = positive.max(initial=0.0)
+    best = np.maximum.reduce(positive, initial=0.0)
     return positive / best if best > 0 else positive
 
 
@@ -343,11 +343,13 @@ def _holders(indexes: Sequence[Index], term: str) -> Rows:
     found: list[Rows] = []
     start = 0
     for index in indexes:
-        held = [rows for each in words if len(rows := index.holders(each))]
-        if held:
-            found.append((held[0] if len(words) == 1 else np.unique(np.concatenate(held))) + start)
+        held = (rows for each in words if len(rows := index.holders(each)))
+        found += (rows + start for rows in held) if start else held
         start += index.size
-    return np.concatenate(found) if found else np.zeros(0, dtype=np.intp)
+    if len(found) <= 1:
+        return found[0] if found else np.zeros(0, dtype=np.intp)
+    every = np.concatenate(found)
+    return every if len(words) == 1 else np.unique(every)
 
 
 def _placed(indexes: Sequence[Index], cosines: Sequence[Cosines | None]) -> Floats:

@@ -132,13 +132,14 @@ def joined(
             follow from them. Where nothing can, there are none.
     """
     shared, scale = joints.of(text.terms), joints.scale
-    if sum([rarity for _, _, rarity in shared]) < least * scale:
+    least *= scale
+    if sum([rarity for _, _, rarity in shared]) < least:
         return {}
     at_most: dict[int, float] = {}
     for _, rows, rarity in shared:
         for row in rows:
             at_most[row] = at_most.get(row, 0.0) + rarity
-    near = {row: most for row, most in at_most.items() if most >= least * scale}
+    near = {row: most for row, most in at_most.items() if most >= least}
     closest = max(near.values(), default=0.0)
     ties = [row for row, value in near.items() if value == closest]
     for row in own(ties) if 0 < len(ties) <= _TIES else ():
@@ -149,13 +150,13 @@ def joined(
     worths = [
         1.0 if term in named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK for term, _, _ in shared
     ]
-    enough = least * scale / max(worths) * _ALMOST
+    enough = least / max(worths) * _ALMOST
     close = dict.fromkeys([row for row, most in near.items() if most >= enough], 0.0)
     for (_, rows, rarity), worth in zip(shared, worths, strict=True) if close else ():
         for row in rows:
             if row in close:
                 close[row] += rarity * worth
-    return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least * scale}
+    return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least}
 
 
 def walk(

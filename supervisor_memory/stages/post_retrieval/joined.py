@@ -43,7 +43,7 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     relevant = [hit for hit in plan.hits if hit.parts.get("relevance", 0.0) >= least]
     best = sorted(relevant, key=lambda hit: -hit.score)[:FIRST]
     if most is not None and len(plan.hits) >= most:  # a place is taken from a hit that is less relevant
-        least = max(least, min(hit.parts.get("relevance", 0.0) for hit in plan.hits[most - places :]))
+        least = max(least, min(hit.parts.get("relevance", 0.0) for hit in plan.hits.items[most - places :]))
     seeds = [
         Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
         for hit in best
