@@ -25,15 +25,7 @@ from supervisor_memory.errors import (
 from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
-from supervisor_memory.stores.protocol import (
-    ByWords,
-    Commit,
-    Committed,
-    Copied,
-    Incomplete,
-    MemoryBackend,
-    is_here,
-)
+from supervisor_memory.stores.protocol import ByWords, Commit, Committed, Copied, Incomplete, MemoryBackend
 from supervisor_memory.telemetry import Durations, Telemetry
 
 if TYPE_CHECKING:
@@ -163,17 +155,6 @@ class ReadStore(NoStore, Protocol):
     def search(self, query: Query, *, limit: int) -> Hits: ...
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]: ...
     def count(self, where: Filter) -> int: ...
-    def attempt_here(
-        self, step: str, function: Callable[[], T], *, searches: Filter | None = None
-    ) -> T | None:
-        """As `attempt`, of what reads few records beside what was found. Over a store that answers in this
-        process it needs no thread of its own, and may take all the time that is left.
-
-        Args:
-            searches: What it searches: it needs a thread while that is not loaded. None: it searches nothing
-                but what was searched before.
-        """
-
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
         """Compute something once a run, and tell whether an earlier reader had it.
 
@@ -426,10 +407,6 @@ def _keep_latest(
         known.pop(oldest, None)
 
 
-def _never(where: Filter) -> bool:
-    return False
-
-
 class _ReadStore(_NoStore):
     def search(self, query: Query, *, limit: int) -> Hits:
         found = self._ports.store(self._services.backend.search, query, limit=limit)
@@ -447,16 +424,6 @@ class _ReadStore(_NoStore):
 
     def count(self, where: Filter) -> int:
         return _expected(self._ports.store(self._services.backend.count, where), int, "count")
-
-    def attempt_here(
-        self, step: str, function: Callable[[], T], *, searches: Filter | None = None
-    ) -> T | None:
-        backend = self._services.backend
-        needs_no_thread = is_here(backend, "search", "list", "count") and (
-            searches is None or getattr(backend, "is_loaded", _never)(searches)
-        )
-        share = 1.0 if needs_no_thread else _STEP_SHARE
-        return self._ports.attempt(step, share * self._ports.left(), function)
 
     def shared(self, key: Hashable, function: Callable[[], T]) -> tuple[T, bool]:
         known, key = self._ports.shared, (id(self._services), key)  # a run may have two memories
@@ -480,7 +447,7 @@ class _ReadStore(_NoStore):
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
             # Over what the search has just read, in all the time that is left, it needs no thread of its own.
-            share = 1.0 if is_here(self._services.backend, "related") else _STEP_SHARE
+            share = 1.0 if getattr(walk, "is_here", False) else _STEP_SHARE
             look = partial(walk, seeds, query, limit=limit, least=least)
             found = self._ports.attempt("relations", share * self._ports.left(), look)
             return Hits() if found is None else _expected(found, Hits, "related")

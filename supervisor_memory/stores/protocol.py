@@ -182,23 +182,16 @@ class MemoryBackend(Protocol):
         """Write what is outstanding and let go of files. Closing twice is fine."""
 
 
-_Read = TypeVar("_Read", bound=Callable[..., object])
+_Walk = TypeVar("_Walk", bound=Callable[..., Hits])
 
 
-def answers_here(method: _Read) -> _Read:
-    """Mark a `search`, `related`, `list` or `count` so that no step of a recall needs a thread for it.
+def walks_here(method: _Walk) -> _Walk:
+    """Mark a `related` that walks over what the store holds in this process, so that it needs no thread.
 
-    It reads what the store holds in this process, or in a file of this machine. The mark is the method's, so
-    one that takes its place in a subclass or a wrapper is not marked. A search may have to load what it reads
-    first, so it has a thread unless the store's `is_loaded(where)` says that it need not.
+    The mark is the method's, so one that takes its place in a subclass or a wrapper is not marked.
     """
     method.is_here = True  # type: ignore[attr-defined]
     return method
-
-
-def is_here(backend: object, *names: str) -> bool:
-    """Whether the methods of these names are marked with `answers_here`."""
-    return all(getattr(getattr(backend, name, None), "is_here", False) for name in names)
 
 
 @runtime_checkable
@@ -207,7 +200,7 @@ class Relates(Protocol):
 
     One method, so that a graph database of another package can be one. It gets four fifths of the time left,
     on a thread of its own, so that one that hangs takes no hit away. A store that walks over what it holds in
-    this process marks the method with `answers_here`, and is asked as it is searched.
+    this process marks the method with `walks_here`, and is asked as it is searched.
     """
 
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:

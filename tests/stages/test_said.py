@@ -1,28 +1,20 @@
 """Excerpts of what was said, beside the records of a note."""
 
 import math
-import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterator
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-import apsw
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Recalling, Turn
-from supervisor_memory.model.records import SESSION_FAMILY, Filter, Hit, Hits, Note, Query, Record, Source
-from supervisor_memory.signals.index import Index
+from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence
-from supervisor_memory.stores.memory.in_memory import InMemoryBackend
-from supervisor_memory.stores.protocol import answers_here
-from supervisor_memory.stores.sqlite import packed
-from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
 
@@ -484,73 +476,3 @@ def test_a_question_is_one_without_its_mark_too_and_a_statement_in_its_words_is_
 ) -> None:
     say(memory, ("user", before))
     assert (before in note(memory, asked, Scope("ada")).text) == is_told
-
-
-def test_what_hangs_after_messages_were_found_takes_no_record_out_of_a_note() -> None:
-    class Hangs(InMemoryBackend):
-        is_slow = False
-
-        def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-            if self.is_slow and where.ref_ids is not None:
-                released.wait(60)
-            return super().list(where, limit=limit, offset=offset)
-
-    backend, released = Hangs(), threading.Event()
-    settings = Settings(embedding_model="none", search_timeout_ms=1_500)
-    with SupervisorMemory(settings, backend=backend, clock=FixedClock()) as memory:
-        say(memory, ("user", ROTTERDAM))
-        memory.write("The export to Rotterdam is weekly.", user_id="ada")
-        assert quoted(note(memory)) == [ROTTERDAM]
-        backend.is_slow = True
-        told = note(memory)
-        released.set()
-    assert told.degraded
-    assert quoted(told) == []
-    assert "The export to Rotterdam is weekly." in told.text
-
-
-def test_messages_that_load_slowly_take_no_record_out_of_a_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    released, load = threading.Event(), packed.load
-
-    def loads_slowly(connection: apsw.Connection, name: str) -> Index:
-        if SESSION_FAMILY in name:
-            released.wait(60)
-        return load(connection, name)
-
-    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none", search_timeout_ms=1_500)
-    with SupervisorMemory(settings) as memory:
-        say(memory, ("user", ROTTERDAM))
-        memory.write("The export to Rotterdam is weekly.", user_id="ada")
-    monkeypatch.setattr(packed, "load", loads_slowly)
-    with SupervisorMemory(settings) as memory:
-        late = note(memory)
-        released.set()
-        told = note(memory)
-    assert late.degraded
-    assert quoted(late) == []
-    assert quoted(told) == [ROTTERDAM]
-    assert all("The export to Rotterdam is weekly." in each.text for each in (late, told))
-
-
-def test_messages_that_are_loaded_are_looked_for_on_the_thread_that_searches(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    settings = Settings(backend="sqlite", path=tmp_path, embedding_model="none")
-    with SupervisorMemory(settings) as memory:
-        searched: dict[str, list[int]] = {"records": [], "messages": []}
-        search = SqliteBackend.search
-
-        def noting(self: SqliteBackend, query: Query, *, limit: int) -> Hits:
-            what = "messages" if query.where.families == (SESSION_FAMILY,) else "records"
-            searched[what].append(threading.get_ident())
-            return search(self, query, limit=limit)
-
-        monkeypatch.setattr(SqliteBackend, "search", answers_here(noting))
-        say(memory, ("user", ROTTERDAM))
-        for _ in range(2):
-            assert quoted(note(memory)) == [ROTTERDAM]
-    first, loaded = searched["messages"]
-    assert first not in searched["records"]
-    assert loaded in searched["records"]

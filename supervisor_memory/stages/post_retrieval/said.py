@@ -66,15 +66,7 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
         return opened
     if query is None:
         return plan
-    where = replace(query.where, families=(SESSION_FAMILY,))
-    found, is_known = view.shared(
-        ("said", _wanted(query)),
-        lambda: view.attempt_here("excerpts", lambda: _found(query, where, plan, view), searches=where),
-    )
-    if found is None:
-        return plan
-    told = view.attempt_here("excerpts", lambda: _with_said(plan, query, found, view, is_known=is_known))
-    return told or plan
+    return view.attempt("excerpts", lambda: _with_said(plan, query, view)) or plan
 
 
 def _may_open(turn: Turn) -> bool:
@@ -90,14 +82,8 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
     return with_digest(plan, view)
 
 
-def _with_said(
-    plan: Recalling, asked: Query, found: "_Found", view: ReadStore, *, is_known: bool
-) -> Recalling:
-    """Add what a reader may be told of the messages that were found.
-
-    Args:
-        is_known: An earlier reader of the run found them.
-    """
+def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
+    found, is_known = view.shared(("said", _wanted(asked)), lambda: _found(asked, plan, view))
     own, said, dropped = found.own, *_for_reader(found, plan.turn)
     may_answer = _may_answer(_without_speakers(said, found.query, plan, view))
     asks_for_it = asks_for_a_reply(asked.text)
@@ -192,7 +178,8 @@ class _Found:
         return known
 
 
-def _found(asked: Query, where: Filter, plan: Recalling, view: ReadStore) -> _Found:
+def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
+    where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     # Words by which the question names something: a message shares one, or follows one that does. Where
     # meaning is compared, it tells more than words: "plan" and "please" are in requests of any kind.

@@ -7,7 +7,7 @@ from itertools import islice
 
 from supervisor_memory.model.records import Filter, Hits, Query, Record, Seed
 from supervisor_memory.stores.memory.state import State
-from supervisor_memory.stores.protocol import Ids, Stored, answers_here
+from supervisor_memory.stores.protocol import Ids, Stored, walks_here
 from supervisor_memory.stores.verbs import Verbs
 
 
@@ -21,12 +21,11 @@ class StateBackend(Verbs):
     def _current(self) -> State:
         """The state to read from; called with the lock held."""
 
-    @answers_here
     def search(self, query: Query, *, limit: int) -> Hits:
         with self._lock:
             return self._current().search(query, limit)
 
-    @answers_here
+    @walks_here
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         with self._lock:
             return self._current().related(seeds, query, limit, least)
@@ -42,13 +41,11 @@ class StateBackend(Verbs):
             records = self._current().records
             return tuple(records[record_id] for record_id in ids if record_id in records)
 
-    @answers_here
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         with self._lock:
             first = max(0, offset)
             return tuple(islice(self._current().latest(where), first, first + max(0, limit)))
 
-    @answers_here
     def count(self, where: Filter) -> int:
         with self._lock:
             return sum(1 for _ in self._current().find(where))

@@ -162,13 +162,6 @@ class Namespaces:
             self._make_room(places, sizes)
         return seen
 
-    def are_loaded(self, names: Collection[str]) -> bool:
-        """Whether the indexes of all these namespaces are there, but for what has changed since."""
-        places = self._places
-        return self._pid == os.getpid() and all(
-            (place := places.get(name)) is not None and place.revision >= 0 for name in names
-        )
-
     def _reset(self) -> None:
         self._pid = os.getpid()
         self._lock = threading.Lock()

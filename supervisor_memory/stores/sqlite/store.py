@@ -44,7 +44,7 @@ from supervisor_memory.stores.protocol import (
     SessionRow,
     Stored,
     Taken,
-    answers_here,
+    walks_here,
 )
 from supervisor_memory.stores.related import naming, related
 from supervisor_memory.stores.sqlite.moving import TableShelf, stored_page
@@ -64,7 +64,6 @@ from supervisor_memory.stores.sqlite.tables import (
     STEPS,
     Writing,
     counted,
-    namespace_text,
     of_counts,
     of_namespaces,
     of_records,
@@ -281,7 +280,6 @@ class SqliteBackend(Verbs):
         self._audit.append(commit.audit, at=self._clock())
         return Committed(commit.id, tuple(records))
 
-    @answers_here
     def search(self, query: Query, *, limit: int) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
@@ -293,7 +291,7 @@ class SqliteBackend(Verbs):
                 return ask()
             return known.answers.of(_question(query, limit), spaces, now=query.now, find=ask)
 
-    @answers_here
+    @walks_here
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
@@ -332,21 +330,6 @@ class SqliteBackend(Verbs):
             found = {record.id: record for record in _by_id(connection, ids)}
         return tuple(found[record_id] for record_id in ids if record_id in found)
 
-    def is_loaded(self, where: Filter) -> bool:
-        """Whether a search reads the file for little more than what it finds; asks nothing of the file.
-
-        Which namespaces there are is not asked either, so that one without records counts as not loaded.
-        """
-        if where.user_id is None or where.families is None or where.tasks is None:
-            return False
-        names = [
-            namespace_text((family, where.user_id, *(() if task is None else (task,))))
-            for family in where.families
-            for task in where.tasks
-        ]
-        return self._known.namespaces.are_loaded(names)
-
-    @answers_here
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
         if not _changes_seldom(where):
             with self._database.asking() as connection:
@@ -368,7 +351,6 @@ class SqliteBackend(Verbs):
         seen = self._seen_before(connection, connection.kept(), asked[0])
         return seen and seen[0].lists.known(asked, seen[1], now=0.0)
 
-    @answers_here
     def count(self, where: Filter) -> int:
         with self._database.asking() as connection:
             return _count(connection, where)
