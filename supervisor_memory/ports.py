@@ -25,7 +25,15 @@ from supervisor_memory.errors import (
 from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
-from supervisor_memory.stores.protocol import ByWords, Commit, Committed, Copied, Incomplete, MemoryBackend
+from supervisor_memory.stores.protocol import (
+    ByWords,
+    Commit,
+    Committed,
+    Copied,
+    Incomplete,
+    MemoryBackend,
+    is_here,
+)
 from supervisor_memory.telemetry import Durations, Telemetry
 
 if TYPE_CHECKING:
@@ -447,7 +455,7 @@ class _ReadStore(_NoStore):
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:
             # Over what the search has just read, in all the time that is left, it needs no thread of its own.
-            share = 1.0 if getattr(walk, "is_here", False) else _STEP_SHARE
+            share = 1.0 if is_here(walk) else _STEP_SHARE
             look = partial(walk, seeds, query, limit=limit, least=least)
             found = self._ports.attempt("relations", share * self._ports.left(), look)
             return Hits() if found is None else _expected(found, Hits, "related")

@@ -1,5 +1,6 @@
 """Erased is gone: out of every answer, out of the files, and for what comes late."""
 
+import ast
 import contextlib
 import itertools
 import os
@@ -37,6 +38,10 @@ ROOT = Path(__file__).parent.parent
 WITHOUT_TEXTS = {
     "supervisor_memory.audit.turns",
     "supervisor_memory.language.prompts",
+    "supervisor_memory.language.lexicon",
+    "supervisor_memory.model.replacing",
+    "supervisor_memory.host.tools",
+    "supervisor_memory.understand.sense",
     "supervisor_memory.wiring.models",
     "supervisor_memory.host.ways_in.inside",
     "supervisor_memory.interfaces.dashboard.visit",
@@ -319,12 +324,29 @@ def test_the_memory_of_the_process_lets_go_of_the_texts(memory: SupervisorMemory
     assert tables._known.cache_info().currsize == 0
 
 
+def _keeps_all(node: ast.AST) -> bool:
+    """Whether this is a function that keeps each result, by what it is asked for."""
+    if not isinstance(node, ast.FunctionDef):
+        return False
+    is_asked_for_something = any(isinstance(each, ast.arg) for each in ast.walk(node.args))
+    return is_asked_for_something and any(
+        ast.unparse(each) in ("cache", "functools.cache") for each in node.decorator_list
+    )
+
+
 def test_every_function_that_remembers_texts_is_known_to_erase() -> None:
     package = Path(supervisor_memory.__file__).parent
-    remembering = {
-        ".".join(("supervisor_memory", *file.relative_to(package).with_suffix("").parts))
+    texts = {
+        ".".join(("supervisor_memory", *file.relative_to(package).with_suffix("").parts)): file.read_text(
+            "utf-8"
+        )
         for file in package.rglob("*.py")
-        if "lru_cache" in file.read_text("utf-8") and file.name != "caches.py"
+        if file.name != "caches.py"
+    }
+    remembering = {
+        name
+        for name, text in texts.items()
+        if "lru_cache" in text or any(map(_keeps_all, ast.walk(ast.parse(text))))
     }
     assert remembering - WITHOUT_TEXTS == set(MODULES_THAT_KEEP_TEXTS)
 

@@ -189,7 +189,11 @@ class Database:
         self._when_replaced.append(read_anew)
 
     def make(self, tables: Sequence[str], *, unless: str) -> None:
-        """Make tables of another room in this file, unless it has the latest of them already."""
+        """Make tables of another room in this file, unless it has the latest of them already.
+
+        Args:
+            tables: Statements that give no rows: the first one that does would be the last one that is run.
+        """
         with self.reading() as connection:
             is_made = has(connection, unless)
         if not is_made and not self.read_only:

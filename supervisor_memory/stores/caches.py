@@ -1,6 +1,7 @@
 """Empties the caches of this process that hold texts."""
 
 import functools
+import inspect
 import sys
 from typing import Final
 
@@ -23,11 +24,11 @@ def forget_texts() -> None:
     loaded = [sys.modules[name] for name in MODULES_THAT_KEEP_TEXTS if name in sys.modules]
     for module in loaded:
         for value in list(vars(module).values()):
-            # What a module only uses of another is none of its own. Without a bound are caches of what the
-            # files of this package say: words and weights, which would be read again in a tenth of a second.
+            # What a module only uses of another is none of its own. What is asked for nothing holds no text:
+            # words and weights of this package's files, which would be read again in a tenth of a second.
             if (
                 isinstance(value, functools._lru_cache_wrapper)
                 and value.__module__ == module.__name__
-                and value.cache_parameters()["maxsize"] is not None
+                and inspect.signature(value).parameters
             ):
                 value.cache_clear()

@@ -190,8 +190,14 @@ def walks_here(method: _Walk) -> _Walk:
 
     The mark is the method's, so one that takes its place in a subclass or a wrapper is not marked.
     """
-    method.is_here = True  # type: ignore[attr-defined]
+    method.is_here = method  # type: ignore[attr-defined]
     return method
+
+
+def is_here(walk: Callable[..., Hits]) -> bool:
+    """Whether a method was marked with `walks_here` itself; `functools.wraps` copies the mark of another."""
+    function: object = getattr(walk, "__func__", walk)
+    return getattr(function, "is_here", None) is function
 
 
 @runtime_checkable

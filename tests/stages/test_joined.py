@@ -1,7 +1,8 @@
 """Neighbours of the first hits come in the last places, where their way is relevant, with the way told."""
 
+import functools
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import pytest
@@ -145,8 +146,12 @@ def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory:
     assert any("this store cannot walk" in note for note in hits.notes)
 
 
-def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again() -> None:
+@pytest.mark.parametrize("told_of", [lambda walk: walk, functools.wraps(InMemoryBackend.related)])
+def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again(
+    told_of: Callable[[Callable[..., Hits]], Callable[..., Hits]],
+) -> None:
     class Hangs(InMemoryBackend):
+        @told_of
         def related(self, *_: object, **__: object) -> Hits:
             released.wait(60)
             return Hits()
