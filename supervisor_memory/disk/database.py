@@ -684,6 +684,6 @@ def select(connection: apsw.Connection, table: str, sql: str, *bindings: Any) ->
 
 
 def _look_at(connection: apsw.Connection) -> tuple[int, list[str]]:
-    version = connection.pragma("user_version")
+    # Tables first: another process that makes them between the two looks has set the format with them.
     tables = [str(name) for (name,) in connection.execute("SELECT name FROM sqlite_schema LIMIT 1")]
-    return int(version), tables
+    return int(connection.pragma("user_version")), tables
