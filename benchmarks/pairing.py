@@ -62,9 +62,10 @@ Label: TypeAlias = Literal["same", "instead", "apart"]
 
 @dataclass
 class Row:
-    """Two texts of one set and what becomes of them.
+    """A pair of texts, and the decision that is right for it.
 
-    `source` names the author, the topic of a stream, or the world; `line` is the id of the later text."""
+    `source` names the author, the topic of a stream, or the world; `line` is the id of the later text.
+    """
 
     source: str
     lang: str

@@ -82,7 +82,8 @@ def pytest_collection() -> Iterator[None]:
         gc.enable()
 
 
-def _is_the_either(item: pytest.Item, function: str) -> bool:
+def _is_chosen(item: pytest.Item, function: str) -> bool:
+    """Whether this case is the one of two that runs, by a hash of what both have in common."""
     mark = item.get_closest_marker("either")
     if mark is None or not isinstance(item, pytest.Function):
         return True
@@ -109,7 +110,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         function = item.nodeid.split("[")[0]
         left_by: set[object] = {"slow"} if item.get_closest_marker("slow") else set()
-        if not _is_the_either(item, function):
+        if not _is_chosen(item, function):
             left.add(item)
             continue
         for node, mark in item.iter_markers_with_node("one_in"):

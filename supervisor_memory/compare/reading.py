@@ -53,8 +53,8 @@ class Reading:
     `adds` says that the text tells something further ("also", 也), `announces` that it announces a change,
     `corrects` that it puts something right, `ends` that
     something no longer holds; `dropped` are the words of what it says is over: "the Skoda" of "the Skoda is
-    gone", "instead of the blue"; `former` of what it says was so before a change, in Chinese of what was
-    moved "from" as well. `states` are the attributes that its first `clauses` state. `words` are all
+    gone", "instead of the blue"; `former` are these and, in Chinese, the words of what it says was so before
+    a change: 总部 of 从总部搬到…. `states` are the attributes that its first `clauses` state. `words` are all
     its words and Chinese characters, which are counted without telling her from him. `letters` counts three
     letters in a row, two in a text with other characters.
     """

@@ -186,7 +186,7 @@ _Walk = TypeVar("_Walk", bound=Callable[..., Hits])
 
 
 def walks_here(method: _Walk) -> _Walk:
-    """Mark a `related` that walks over what the store holds in this process, so that it needs no thread.
+    """Mark a `related` that needs no thread: it walks over what the store holds in this process.
 
     The mark is the method's, so one that takes its place in a subclass or a wrapper is not marked.
     """

@@ -20,6 +20,7 @@ from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.erasing_contract import LATER
 from tests import programs
+from tests.breadth import size
 from tests.stores.unreliable import Unreliable
 
 ALICE = Scope("alice", session_id="s1")
@@ -586,13 +587,14 @@ def test_an_erasure_that_begins_while_another_is_finished_is_not_called_done(
 def test_a_backlog_is_applied_many_at_a_time_and_each_is_told_of(store: Unreliable) -> None:
     memory = memory_over(store)
     store.how = "refuses"
-    written = [memory.write(f"Ticket {number} was closed.", user_id="alice") for number in range(60)]
+    tickets = size(150, less=60)
+    written = [memory.write(f"Ticket {number} was closed.", user_id="alice") for number in range(tickets)]
     memory.update(written[0].id, content="Ticket 0 was opened again.", user_id="alice")
     store.asked.clear()
     comes_back(store, memory)
-    assert store.asked.count("batch") < 12
-    assert ops(memory).count("commit.applied") == 61
-    assert len(texts(store)) == 60
+    assert store.asked.count("batch") < tickets / 5
+    assert ops(memory).count("commit.applied") == tickets + 1
+    assert len(texts(store)) == tickets
     assert "Ticket 0 was opened again." in texts(store)
 
 

@@ -36,6 +36,7 @@ from supervisor_memory.testing.backend_contract import (
     tea,
     with_vector,
 )
+from tests.breadth import size
 from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, broken, running
 
 BATCH = "POST /collections/*/points/batch"
@@ -486,11 +487,12 @@ def test_of_instances_that_change_one_record_each_wins_once(instance: Instances)
                 continue
             return
 
+    changes = size(18, less=9)
     with ThreadPoolExecutor(6) as pool:
-        list(pool.map(count_up, range(9)))
-    assert backends[1].get([record.id])[0].metadata == {"count": 9}
+        list(pool.map(count_up, range(changes)))
+    assert backends[1].get([record.id])[0].metadata == {"count": changes}
     versions = backends[2].versions(record.id)
-    assert [version.metadata["count"] for version in versions] == list(range(10))
+    assert [version.metadata["count"] for version in versions] == list(range(changes + 1))
 
 
 def test_the_window_two_instances_can_keep_the_same_words(double: QdrantDouble, instance: Instances) -> None:

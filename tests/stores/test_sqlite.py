@@ -18,6 +18,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from supervisor_memory.disk import database
 from supervisor_memory.disk.files import refuse_network_file_system
 from supervisor_memory.errors import (
     BackendError,
@@ -600,6 +601,24 @@ def write_in_children(folder: str) -> None:
         assert [os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) for child in children] == [0] * 4
         assert backend.count(Filter()) == 1 + 4 * 10 + 20
         assert_chain(backend.audit.tail(1000), backend.audit.log_id)
+
+
+def test_a_store_that_is_made_while_another_process_looks_is_not_taken_for_a_stranger_s(
+    tmp_path: Path,
+) -> None:
+    looking = apsw.Connection(str(tmp_path / "memory.db"))
+    asked = count()
+
+    def made_before_the_second_look(*_: object) -> bool:
+        if next(asked) == 1:
+            SqliteBackend(tmp_path).close()
+        return True
+
+    looking.exec_trace = made_before_the_second_look
+    found, tables = database._look_at(looking)
+    looking.close()
+    assert next(asked) == 2
+    assert found or not tables
 
 
 @forks

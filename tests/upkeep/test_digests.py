@@ -23,6 +23,7 @@ from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.digest import digesting
 from supervisor_memory.upkeep.sessions import keep_state, keep_states
+from tests.breadth import size
 from tests.opened import IN_PROCESS, opened
 
 EXPORT = (
@@ -360,7 +361,7 @@ def test_what_was_looked_at_once_is_not_read_at_each_further_session(words: Any,
     assert max(others) <= 1  # the one before
 
 
-@pytest.mark.parametrize("messages", [200, pytest.param(10_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("messages", [size(1_000, less=200), pytest.param(10_000, marks=pytest.mark.slow)])
 def test_a_long_session_is_digested(tmp_path: Path, messages: int) -> None:
     with memory_over(SqliteBackend(tmp_path), queue_worker=False) as memory:
         now = memory.services.clock()

@@ -120,18 +120,13 @@ def check_family(value: str) -> str:
     Raises:
         InvalidName: it cannot.
     """
-    if not isinstance(value, str) or not _is_family(value):
+    if not isinstance(value, str) or not _FAMILY.match(value):
         raise InvalidName(
             f"{str(value)[:40]!r} cannot be a family; use letters, digits, '_', '-' or '.', "
             f"for example one of {', '.join(FAMILIES.values())} or '<agent>_memories'",
             value=value,
         )
     return value
-
-
-@lru_cache(maxsize=256)
-def _is_family(value: str) -> bool:
-    return _FAMILY.match(value) is not None
 
 
 def family_for(

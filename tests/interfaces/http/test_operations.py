@@ -346,15 +346,15 @@ def test_an_export_is_the_one_of_the_command_line(client: Client, memory: Superv
 def test_a_large_export_comes_whole_and_goes_back_into_a_store(
     client: Client, memory: SupervisorMemory
 ) -> None:
-    memory.add_many([f"Line {number} " + "of some length " * 800 for number in range(50)], user_id="ada")
+    memory.add_many([f"Line {number} " + "of some length " * 200 for number in range(200)], user_id="ada")
     answer = client("GET", "/v1/users/ada/export")
     assert len(answer.content) > 500_000
     other = SupervisorMemory(memory.settings.model_copy(update={"backend": "in_memory"}))
-    assert other.import_from(io.BytesIO(answer.content)).counts == {"added": 50}
+    assert other.import_from(io.BytesIO(answer.content)).counts == {"added": 200}
 
 
 def test_an_export_that_nobody_reads_on_ends(memory: SupervisorMemory) -> None:
-    memory.add_many([f"Line {number} " + "of some length " * 800 for number in range(50)], user_id="ada")
+    memory.add_many([f"Line {number} " + "of some length " * 200 for number in range(200)], user_id="ada")
     lines = exported(memory, "ada")
     assert next(lines)
     (writer,) = [each for each in threading.enumerate() if each.name == "supervisor-memory-export"]
