@@ -13,10 +13,6 @@ _QUALIFIER = 2  # words, or Chinese characters
 _TURNED = 2  # words exchanged with it, up to which a sentence is only turned into its opposite
 _SHORT = 7  # tokens of a sentence that says one thing
 _LEXICON = lexicon("pairs")
-_SORTS = dict.fromkeys(("min", "day", "week", "month", "year"), "time") | dict.fromkeys(
-    ("mile", "km"), "length"
-)
-_SORTS |= dict.fromkeys(("yuan", "usd", "eur"), "money")
 _MEASURES = dict(_LEXICON.patterns("measures"))
 _OTHER_SIDES = frozenset(map(frozenset, _LEXICON.listed("other_sides")))
 
@@ -116,13 +112,13 @@ def turns_a_way(pair: Pair) -> bool:
 
 
 def is_another_measure(pair: Pair) -> bool:
-    """Whether two texts give figures of different sorts: minutes and a share, an average and a median."""
+    """Whether two texts give figures of different sorts: minutes and a share, hours and pages, an average
+    and a median."""
     old, new = pair.old, pair.new
-    mine, yours = ({_SORTS.get(unit, unit) for _, unit in each.slots.numbers if unit} for each in (old, new))
     ours, theirs = (
         {name for name, found in _MEASURES.items() if found.search(each.text)} for each in (old, new)
     )
-    return differ(mine, yours) or differ(ours, theirs)
+    return differ(old.slots.measures, new.slots.measures) or differ(ours, theirs)
 
 
 def defines_another(pair: Pair) -> bool:

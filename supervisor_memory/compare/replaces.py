@@ -1,8 +1,8 @@
 """Signs that the later of two texts replaces the earlier, given that both are about the same thing."""
 
 from supervisor_memory.compare.pair import ONE_SENTENCE, Pair, of_each_pair
-from supervisor_memory.compare.reading import Reading
-from supervisor_memory.compare.slots import dates_differ, differ, numbers_differ, one_thing
+from supervisor_memory.compare.reading import Reading, is_number
+from supervisor_memory.compare.slots import Slots, differ, gives_another_figure, one_thing
 from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.understand.subject import of_another, same_attribute
 
@@ -17,7 +17,7 @@ def takes_place(pair: Pair) -> bool:
     It has another number, date, rate, name or attitude, or the opposite or a denial of the same sentence.
     """
     old, new = pair.old.slots, pair.new.slots
-    if numbers_differ(old.numbers, new.numbers) or dates_differ(old, new):
+    if gives_another_figure(old, new) and not _was_of_another(pair):
         return True
     if new.rates and differ(old.rates, new.rates):
         return True
@@ -29,6 +29,13 @@ def takes_place(pair: Pair) -> bool:
         return pair.old.attitude != pair.new.attitude
     turned = old.is_negative != new.is_negative or old.is_opposite(new)
     return pair.is_template and turned
+
+
+def _was_of_another(pair: Pair) -> bool:
+    """Whether the later text says what its figure was before, and the earlier one has none of that."""
+    named = pair.new.former - pair.old.former
+    was = {number for word in named if is_number(word) for number, _ in Slots(word).numbers}
+    return bool(was) and was.isdisjoint(number for number, _ in pair.old.slots.numbers)
 
 
 def _share_a_name(pair: Pair) -> bool:

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
-from supervisor_memory.language.terms import terms
+from supervisor_memory.language.terms import STOP_WORDS, terms
 
 _LEXICON = lexicon("slots")
 _MORNING_ZH = _LEXICON.words("morning_zh")
@@ -70,7 +70,8 @@ class Slots:
     `is_negative`: the text denies or excludes. `directions`: "more" and "less". `sides`: one of two
     opposites ("gross"). `identifiers`: code words, paths, quotations, acronyms and names. `labels`: things
     with a number or letter ("line 2"). `rates`: how often or for how long ("month"). `halves`: the halves of
-    the day of its times ("am"). `limits`: "only" and "except".
+    the day of its times ("am"). `limits`: "only" and "except". `measures`: what its numbers are of, as far as
+    that is told: "time", "money", "things".
     """
 
     def __init__(self, text: str) -> None:
@@ -87,12 +88,16 @@ class Slots:
         return self._parted[1]
 
     @cached_property
-    def _counted(self) -> tuple[list[Number], str]:
+    def _measured(self) -> tuple[list[tuple[Number, str]], str]:
         return _numbers(self._undated)
 
     @cached_property
     def numbers(self) -> frozenset[Number]:
-        return _set(self._counted[0])
+        return _set(number for number, _ in self._measured[0])
+
+    @property
+    def measures(self) -> frozenset[str]:
+        return _set(measure for _, measure in self._measured[0] if measure)
 
     @cached_property
     def dates(self) -> frozenset[str]:
@@ -112,7 +117,7 @@ class Slots:
 
     @cached_property
     def identifiers(self) -> frozenset[str]:
-        return _set(_identifiers(self._quoted, self._codes, self._counted[1]))
+        return _set(_identifiers(self._quoted, self._codes, self._measured[1]))
 
     @cached_property
     def labels(self) -> frozenset[str]:
@@ -206,6 +211,32 @@ def numbers_differ(a: frozenset[Number], b: frozenset[Number]) -> bool:
         return any(not any(_agree(number, other) for other in theirs) for number in mine)
 
     return unmatched(a, b) and unmatched(b, a)
+
+
+def gives_another_figure(old: Slots, new: Slots) -> bool:
+    """Whether the later of two texts gives a number, date or time another value of the same kind.
+
+    A number of things gives no duration a new value, and a time of day no weekday.
+    """
+    if old.halves and new.halves and not old.halves & new.halves:
+        return True
+    dates = old.dates - new.dates, new.dates - old.dates
+    mine, yours = ({_kind_of(date) for date in some} for some in dates)
+    if mine & yours:
+        return True
+    ours, theirs = (_measures_apart(one, from_=other) for one, other in ((old, new), (new, old)))
+    return any(a == b or not (a and b) for a in ours for b in theirs)
+
+
+def _measures_apart(one: Slots, *, from_: Slots) -> set[str]:
+    """What the numbers are of that another text lacks; "" if unknown."""
+    return {of for number, of in one._measured[0] if not any(_agree(number, each) for each in from_.numbers)}
+
+
+def _kind_of(date: str) -> str:
+    if ":" in date:
+        return "time"
+    return "weekday" if date.startswith("day ") else "date"
 
 
 def _identifiers_differ(a: frozenset[str], b: frozenset[str]) -> bool:
@@ -353,6 +384,13 @@ _UNITS = {
 }
 """Each unit's measure, and its size in the measure."""
 _COUNTED = ("people", "piece", "flight")  # counted things, not measures
+_MEASURES: Mapping[str, str] = (
+    dict.fromkeys(("min", "day", "week", "month", "year", "times"), "time")
+    | dict.fromkeys(("mile", "km"), "length")
+    | dict.fromkeys(("yuan", "usd", "eur"), "money")
+    | dict.fromkeys(_COUNTED, "things")
+)
+"""What a unit measures, where several measure it; how often is told by times, and by the time between."""
 UNIT_TERMS: Final = frozenset(
     term for unit, (name, _) in _UNITS.items() if name not in _COUNTED for term in (unit, *terms(unit))
 )
@@ -372,9 +410,19 @@ _LEXICON.give(
 )
 
 
-def _numbers(text: str) -> tuple[list[Number], str]:
+def _numbers(text: str) -> tuple[list[tuple[Number, str]], str]:
     text = _LEXICON["not_numbers"].sub(" ", text)
-    return _read(_LEXICON["number"], text, _number, stays=lambda match: match["digits"] is None)
+    return _read(_LEXICON["number"], text, _figure, stays=lambda match: match["digits"] is None)
+
+
+def _figure(match: re.Match[str]) -> tuple[Number, str] | None:
+    number = _number(match)
+    if number is None:
+        return None
+    if unit := number[1]:
+        return number, _MEASURES.get(unit, unit)
+    things = _LEXICON["counted"].match(match.string, match.end())
+    return number, "things" if things and things[0].casefold() not in STOP_WORDS else ""
 
 
 def _number(match: re.Match[str]) -> Number | None:

@@ -67,7 +67,7 @@ is one of the known text. "Anyway" is where the first look found something else;
 weights had not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
-_NOT_OF_IT = frozenset({"person", "no word in common"})
+_NOT_OF_IT = frozenset({"person", "no word in common", "two-values"})
 _CERTAIN = frozenset({"roles", "long", *_NOT_SO})
 
 

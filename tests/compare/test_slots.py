@@ -7,7 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from supervisor_memory.compare.slots import Slots, difference, same_slots
+from supervisor_memory.compare.pair import beside
+from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.replaces import takes_place
+from supervisor_memory.compare.slots import Slots, difference, gives_another_figure, same_slots
 from tests.cases import every_case
 
 
@@ -128,6 +131,40 @@ def test_one_fact_said_twice_differs_in_nothing(a: str, b: str) -> None:
 def everything(text: str) -> list[object]:
     traits = (name for name, of in vars(Slots).items() if isinstance(of, cached_property | property))
     return [getattr(Slots(text), name) for name in traits if not name.startswith("_")]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "another"),
+    [
+        ("The handbook is a forty-page booklet.", "The handbook is reviewed every 3 years.", False),
+        ("The ferry takes 80 cars.", "The ferry costs 12 dollars.", False),
+        ("The ferry takes 80 cars.", "The ferry takes 60 vans since May.", True),
+        ("The ferry takes 80 cars.", "The ferry was shortened and takes 60 now.", True),
+        ("The backup runs once an hour.", "The backup runs every 10 minutes.", True),
+        ("The lease runs until June 2027.", "The cleaners of the lease come on Fridays.", False),
+        ("The library closes at 5 pm.", "The library closes at 7 pm.", True),
+        ("图书馆1998年建成。", "图书馆晚上八点关门。", False),
+        ("仓库的灯坏了半年。", "仓库的电费涨到了300元。", False),
+        ("门票二十元一张。", "门票涨到三十五了。", True),
+    ],
+)
+def test_a_figure_gives_one_of_another_kind_no_new_value(old: str, new: str, another: bool) -> None:
+    assert gives_another_figure(Slots(old), Slots(new)) is another
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "replaces"),
+    [
+        ("灯坏了3次，找老周。", "老周的分机由4471改成了4490。", False),
+        ("老周的分机是4471。", "老周的分机改成了4490。", True),
+        ("The pump holds 40 litres.", "The pump room now has the extension 4490 instead of 4471.", False),
+        ("The extension of the pump room is 4471.", "The extension of the pump room is 4490.", True),
+    ],
+)
+def test_what_was_another_figure_before_is_no_new_value_of_this_one(
+    old: str, new: str, replaces: bool
+) -> None:
+    assert takes_place(beside(read(old), read(new))) is replaces
 
 
 def test_an_empty_text_has_no_slots() -> None:
