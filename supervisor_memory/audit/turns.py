@@ -7,11 +7,11 @@ holds no text: ids, numbers, and codes of `supervisor_memory.model.explain`.
 
 import json
 from binascii import a2b_base64, b2a_base64
-from collections.abc import Callable, Iterable, Mapping, MutableMapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import isfinite
-from struct import Struct
+from struct import iter_unpack, pack
 from typing import TYPE_CHECKING, Final, TypeAlias
 from uuid import uuid4
 
@@ -149,22 +149,11 @@ def given(
     return Given(str(uuid4()), op, at, scope, tokens, degraded, *packed(told, dropped), records=len(told))
 
 
-Known: TypeAlias = MutableMapping[tuple[int, float, str], tuple[Mapping[str, float], str]]
-"""What was packed before, by the `id` of a hit's parts, its score and the reason: the parts, and the JSON."""
-
-
-def packed(
-    hits: "Iterable[Hit]", dropped: "Iterable[Considered]", known: Known | None = None
-) -> tuple[str, str]:
-    """The records of an entry, and the best of those left out, in JSON.
-
-    Args:
-        known: What is kept from one call to the next, since the readers of a run are told much the same hits;
-            None: nothing.
-    """
+def packed(hits: "Iterable[Hit]", dropped: "Iterable[Considered]") -> tuple[str, str]:
+    """The records of an entry, and the best of those left out, in JSON."""
     others = sorted(dropped, key=lambda each: -each.hit.score)[:_DROPPED]
-    shown = _packed(((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1)), known)
-    return shown, _packed(((each.hit, each.reason, None) for each in others), known)
+    shown = _packed((hit, hit.reason, rank) for rank, hit in enumerate(hits, start=1))
+    return shown, _packed((each.hit, each.reason, None) for each in others)
 
 
 def row_of(entry: Given, subject: str | None, session: str | None, run_id: str | None) -> Values:
@@ -257,54 +246,55 @@ def grouped(notes: Iterable[Injection]) -> list[Turn]:
     return [Turn(each[0].run_id, each[0].session, each[0].at, tuple(each)) for each in reversed(found)]
 
 
-def _packed(told: "Iterable[tuple[Hit, str, int | None]]", known: Known | None) -> str:
+def _packed(some: "Iterable[tuple[Hit, str, int | None]]") -> str:
+    """Hits in JSON, each as its record's id, its rank, the score, the reason and the names of its parts.
+
+    The numbers of all parts stand together behind the names of the first hit, in base64. The names are null
+    where they are those of the hit before.
+    """
+    told = [*some]
+    values: list[float] = []
+    for hit, _, _ in told:
+        values += hit.parts.values()
+    numbers = b2a_base64(pack(f"<{len(values)}d", *values), newline=False).decode()
     found: list[str] = []
+    before: tuple[str, ...] | None = None
     for hit, reason, rank in told:
-        place = "null" if rank is None else rank
-        text = _text(hit, reason) if known is None else _known_text(hit, reason, known)
-        found.append(f"[{_QUOTED(hit.record.id)},{place},{text}{_of(hit)}]")
+        place, score = "null" if rank is None else rank, hit.score
+        number = f"{score:.{_DIGITS}f}" if isfinite(score) else json.dumps(score)
+        if (names := tuple(hit.parts)) == before:
+            named = "null"
+        else:
+            named, numbers, before = f'{_in_lines(names)}{numbers}"', "", names
+        made_of = _of(hit) if hit.made_of else ""
+        found.append(f"[{_QUOTED(hit.record.id)},{place},{number},{_QUOTED(reason)},{named}{made_of}]")
     return f"[{','.join(found)}]"
 
 
-def _known_text(hit: "Hit", reason: str, known: Known) -> str:
-    asked = id(hit.parts), hit.score, reason
-    if (kept := known.get(asked)) is None:  # the parts are kept too, so that no others get their id
-        kept = known[asked] = hit.parts, _text(hit, reason)
-    return kept[1]
-
-
-def _text(hit: "Hit", reason: str) -> str:
-    """The score of a hit, the reason, and its parts, in JSON."""
-    names, pack = _form(tuple(hit.parts))
-    numbers = b2a_base64(pack(*hit.parts.values()), newline=False).decode()
-    score = f"{hit.score:.{_DIGITS}f}" if isfinite(hit.score) else json.dumps(hit.score)
-    return f'{score},{_QUOTED(reason)},{names}{numbers}"'
-
-
 @lru_cache(maxsize=1_024)
-def _form(names: tuple[str, ...]) -> tuple[str, Callable[..., bytes]]:
-    """The names of a hit's parts as its entry begins with them, and what packs their numbers."""
+def _in_lines(names: tuple[str, ...]) -> str:
+    """The names of a hit's parts, each in a line, as the string in JSON begins."""
     in_a_line = [name.replace(_BEHIND_A_NAME, " ") + _BEHIND_A_NAME for name in names]
-    return _QUOTED("".join(in_a_line))[:-1], Struct(f"<{len(names)}d").pack
+    return _QUOTED("".join(in_a_line))[:-1]
 
 
 def _of(hit: "Hit") -> str:
-    """The messages of a digest as one more entry of the list; "" for any other hit."""
-    return f",{json.dumps(hit.made_of, separators=(',', ':'))}" if hit.made_of else ""
+    """The messages of a digest as one more entry of the list."""
+    return f",{json.dumps(hit.made_of, separators=(',', ':'))}"
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:
-    return tuple(
-        Shown(id_, rank, score, reason, _parts_of(parts), *made_of)
-        for id_, rank, score, reason, parts, *made_of in json.loads(text)
-    )
-
-
-def _parts_of(told: str | Mapping[str, float]) -> Mapping[str, float]:
-    """The parts of a hit: in earlier entries as they are, in later ones their names, then all numbers in
-    base64, which takes half the time to write."""
-    if not isinstance(told, str):
-        return told
-    *names, numbers = told.split(_BEHIND_A_NAME)
-    values = Struct(f"<{len(names)}d").unpack(a2b_base64(numbers))
-    return {name: round(value, _DIGITS) for name, value in zip(names, values, strict=True)}
+    found: list[Shown] = []
+    names: Sequence[str] = ()
+    numbers: list[float] = []
+    for id_, rank, score, reason, told, *made_of in json.loads(text):
+        if isinstance(told, dict):  # as an earlier release wrote them
+            parts: Mapping[str, float] = told
+        else:
+            if told is not None:
+                *names, packed_ = told.split(_BEHIND_A_NAME)
+                numbers += [round(value, _DIGITS) for (value,) in iter_unpack("<d", a2b_base64(packed_))]
+            parts = dict(zip(names, numbers, strict=False))  # the first of them
+            del numbers[: len(names)]
+        found.append(Shown(id_, rank, score, reason, parts, *made_of))
+    return tuple(found)

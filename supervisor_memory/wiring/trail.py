@@ -5,7 +5,7 @@ A log that fails or hangs must not take the answer away, so nothing here raises 
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Literal
 from uuid import uuid4
 
 from supervisor_memory.audit import turns
@@ -42,10 +42,6 @@ def event_of(
         session_id=scope.session_id if scope else None,
         run_id=scope.run_id if scope else None,
     )
-
-
-_PACKED: Final = "packed"
-"""The name under which the readers of a run share the JSON of what they are told."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +120,6 @@ class Trail:
             is_sure: Whether it will surely be told. Then the records are packed at once, on the thread that
                 has just used them: to another they are far away.
         """
-        known: turns.Known | None = ports.shared.setdefault(_PACKED, {}) if op == "inject" else None
         # What was considered, until it is packed: the run keeps this function, and needs no more of it.
         kept: list[Recalling | tuple[str, str]] = [found]
         tokens = found.note.tokens if op == "inject" else None
@@ -135,7 +130,7 @@ class Trail:
         def packed() -> tuple[str, str]:
             told = kept[0]
             if isinstance(told, Recalling):
-                told = kept[0] = turns.packed(told.hits, told.dropped, known)
+                told = kept[0] = turns.packed(told.hits, told.dropped)
             return told
 
         if is_sure:

@@ -17,7 +17,7 @@ from langgraph.graph import START, MessagesState, StateGraph
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.audit import turns
 from supervisor_memory.audit.turns import Injection, grouped
-from supervisor_memory.model.records import Hit, Hits, Query
+from supervisor_memory.model.records import Considered, Hit, Hits, Query
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.scripted import ScriptedModel
@@ -110,6 +110,27 @@ def test_the_parts_of_a_hit_are_read_as_an_earlier_release_wrote_them(memory: Su
     assert told.parts["standing"] == 1.0
 
 
+def test_the_parts_of_hits_are_read_back_whatever_each_of_them_has() -> None:
+    parts: list[dict[str, float]] = [
+        {},
+        {"a": 0.25, "b": 1e9},
+        {"a": 0.5, "b": 0.0},
+        {"b": 3.0},
+        {},
+        {"b": 4},
+    ]
+    hits = [Hit(tea(), parts=each) for each in parts]
+    assert [each.parts for each in turns._unpacked(turns.packed(hits, ())[0])] == parts
+    dropped = turns.packed((), [Considered(hit, "over-limit") for hit in hits])[1]
+    assert [(each.rank, each.parts) for each in turns._unpacked(dropped)] == [(None, each) for each in parts]
+
+
+def test_parts_with_their_numbers_behind_each_of_them_are_read_as_an_earlier_release_wrote_them() -> None:
+    entry = '["r1",1,0.812,"kept","a\\nb\\nAAAAAAAA0D8AAAAAAADgPw=="]'
+    told = turns._unpacked(f"[{entry},{entry}]")
+    assert [each.parts for each in told] == [{"a": 0.25, "b": 0.5}] * 2
+
+
 class _Odd(SqliteBackend):
     """Its hits have a part whose name has two lines."""
 
@@ -129,7 +150,7 @@ def test_a_part_that_a_backend_names_in_two_lines_is_told_in_one(tmp_path: Path)
 
 def test_a_score_that_is_no_number_is_read_back_from_the_log() -> None:
     hit = Hit(tea(), math.nan, parts={"words": 0.25})
-    [told] = turns._unpacked(f'[["r1",1,{turns._text(hit, "found")}]]')
+    [told] = turns._unpacked(turns.packed([hit], ())[0])
     assert math.isnan(told.score)
     assert told.parts == {"words": 0.25}
 
