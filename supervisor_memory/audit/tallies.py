@@ -6,7 +6,6 @@ what a person may have asked or missed is counted under no name.
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from itertools import chain
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from supervisor_memory.disk.database import select
@@ -24,7 +23,7 @@ TABLES: Final = (
         day INTEGER NOT NULL, agent TEXT NOT NULL, name TEXT NOT NULL, amount REAL NOT NULL,
         PRIMARY KEY(day, agent, name)) WITHOUT ROWID""",
 )
-_ADD: Final = """INSERT INTO tallies_by_day VALUES {}
+_ADD: Final = """INSERT INTO tallies_by_day VALUES (?, ?, ?, ?)
     ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
 A_DAY: Final = 86_400
 KEPT: Final = "kept:"
@@ -42,10 +41,8 @@ NOTE: Final = "inject"
 def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: float) -> None:
     """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
     day = int(at // A_DAY)
-    rows = [(day, agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount]
-    if rows:  # in one statement: few of them differ in their number
-        marks = ", ".join(["(?, ?, ?, ?)"] * len(rows))
-        connection.execute(_ADD.format(marks), [*chain.from_iterable(rows)])
+    rows = ((day, agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount)
+    connection.executemany(_ADD, rows)
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:

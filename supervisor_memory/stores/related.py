@@ -155,17 +155,16 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        self._keys_of, self._ids = keys, frozenset(seed.record_id for seed in seeds if seed.record_id)
-        self._begun = self._rows_with([seed.record_id for seed in self._seeds if seed.record_id])
+        ids = frozenset(seed.record_id for seed in seeds if seed.record_id)
+        self._of_seeds = keys(ids) if ids else {}
+        begun = {seed.record_id for seed in self._seeds}
+        self._begun = frozenset(self._rows_of(key for id_, key in self._of_seeds.items() if id_ in begun))
         self._most_left_out = len({seed.record_id for seed in seeds})
 
     @cached_property
     def _left_out(self) -> Collection[int]:
         """The rows of all seeds; most walks reach nothing, and need not know them."""
-        return self._rows_with(self._ids)
-
-    def _rows_with(self, ids: Collection[str]) -> frozenset[int]:
-        return frozenset(self._rows_of(self._keys_of(ids).values()) if ids else ())
+        return frozenset(self._rows_of(self._of_seeds.values()))
 
     def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]

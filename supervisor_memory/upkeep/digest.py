@@ -306,6 +306,8 @@ class _Digesting:
             return None
 
     def _still_true(self, lines: Sequence[Line]) -> list[Line]:
+        if not lines:
+            return []
         return self._whole(lambda view: still_true(lines, messages_of(lines, view), view))
 
     def _lines(self, messages: Sequence[Record], before: Sequence[Line]) -> Sequence[Line]:
