@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 from zlib import crc32
 
 import pytest
@@ -72,6 +73,27 @@ def clock() -> FixedClock:
     return FixedClock()
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """A process of `-n` tells the one that prints only what it counts: of six reports of a test two.
+
+    Each wakes that one up, which took 7 s of CPU. With `-v` or `--durations` all are told.
+    """
+    option = session.config.option
+    if not hasattr(session.config, "workerinput") or option.verbose >= 0 or option.durations is not None:
+        return
+    [worker] = (each for each in session.config.pluginmanager.get_plugins() if hasattr(each, "sendevent"))
+    tell = worker.sendevent
+
+    def sendevent(name: str, **told: Any) -> None:
+        report = told["data"] if name == "testreport" else {}
+        is_uneventful = report and report["outcome"] == "passed" and not report["sections"]
+        if name in {"logstart", "logfinish"} or (is_uneventful and report["when"] != "call"):
+            return
+        tell(name, **told)
+
+    worker.sendevent = sendevent
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
     """What is made meanwhile stays: looking for garbage in it took a fifth of the time."""
@@ -113,8 +135,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if not _is_chosen(item, function):
             left.add(item)
             continue
+        counted: set[tuple[str, object]] = set()
         for node, mark in item.iter_markers_with_node("one_in"):
             name, shift = node.nodeid.split("[")[0], mark.kwargs.get("shift", 0)
+            if (name, shift) in counted:  # in step, one may leave out all that the other runs
+                raise pytest.UsageError(f"{name} has two marks one_in with shift {shift!r}: multiply them")
+            counted.add((name, shift))
             first = crc32(name.encode()) if shift == "by name" else shift
             if (seen[name, shift] + first) * GOLDEN % 1 >= 1 / mark.args[0]:
                 left_by.add(node)

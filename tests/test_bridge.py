@@ -172,3 +172,20 @@ def test_threads_that_have_nothing_to_do_end_and_others_begin_when_there_is(
         assert thread is not threading.current_thread()
         thread.join(timeout=10)
         assert not thread.is_alive()
+
+
+def test_a_late_call_is_not_made_once_it_is_left_unless_a_thread_has_begun_it() -> None:
+    workers, made = bridge_module._Workers("test", size=1), list[str]()
+    waiting = bridge_module._Handed(lambda: made.append("waiting"))
+    assert workers.leave_alone(waiting)
+    waiting()  # a thread comes to it after all
+    assert (made, workers.late) == ([], set())
+    begun = bridge_module._Handed(lambda: made.append("begun"))
+    done = begun()
+    assert workers.leave_alone(begun)
+    assert (made, workers.late) == (["begun"], {begun})  # its thread has yet to tell that it is done
+    begun_and_told = bridge_module._Handed(lambda: made.append("told"))
+    begun_and_told()()
+    assert not workers.leave_alone(begun_and_told)
+    assert workers.late == {begun}
+    done()

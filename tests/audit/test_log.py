@@ -2,6 +2,9 @@
 
 import hashlib
 import json
+import os
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -16,6 +19,7 @@ from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.audit.rows import GENESIS, Access, AuditRow, commitment, row_hash
+from supervisor_memory.disk import database as database_module
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, new_id
@@ -319,6 +323,34 @@ def test_no_read_begins_within_another_where_erased_records_are_refused(
     for refused in (said, tea(created_at=NOW - 1)):
         with pytest.raises(WasErased):
             log.refuse_erased([refused, tea(created_at=NOW + 1)])
+
+
+@pytest.mark.usefixtures("log")
+def test_a_read_that_begins_while_another_thread_forks_waits_for_the_fork(database: Database) -> None:
+    database.give_back(database.take_reader())  # it is there to be let go
+    began, read = database.take_reader(), threading.Event()
+    children: list[int] = []
+
+    def fork() -> None:
+        if not (child := os.fork()):
+            os._exit(0)
+        children.append(child)
+
+    def take() -> None:
+        database.give_back(database.take_reader())
+        read.set()
+
+    threads = [threading.Thread(target=each, daemon=True) for each in (fork, take)]
+    threads[0].start()
+    while not database_module._forks:
+        time.sleep(0.001)
+    threads[1].start()
+    assert not read.wait(0.1)
+    database.give_back(began)
+    for thread in threads:
+        thread.join(30)
+    assert read.is_set()
+    assert os.waitpid(children[0], 0)[1] == 0
 
 
 def test_a_row_costs_no_look_at_the_schema(log: AuditLog, database: Database) -> None:

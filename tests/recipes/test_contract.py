@@ -12,7 +12,7 @@ from qdrant_client import QdrantClient
 from supervisor_memory.errors import StageDenied
 from supervisor_memory.flow import Recalling, Remembering
 from supervisor_memory.memory import SupervisorMemory
-from supervisor_memory.model.records import Scope
+from supervisor_memory.model.records import Message, Scope
 from supervisor_memory.ports import Maintaining, ReadStore
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.recipes.open import open_recipe, published
@@ -40,11 +40,24 @@ def opened(kind: str, place: Path) -> Iterator[MemoryBackend]:
             yield backend
 
 
-@pytest.mark.one_in(2)
-@pytest.mark.one_in(4)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 class TestEach(RecipeContract):
     """Over a store in memory. What a store promises is in its own contract."""
+
+
+@every_case("recipe", ["default", *NAMES])
+def test_who_asks_nothing_is_shown_what_there_is_and_who_asks_of_nothing_named_what_is_near(
+    recipe: str,
+) -> None:
+    with SupervisorMemory(Settings(embedding_model="none", queue_worker=False), recipe=recipe) as memory:
+        memory.write("Amounts are in euros.", user_id=ADA)
+        memory.write("Reports go out on Fridays. " * 400, user_id=ADA)
+        assert not memory.search("", user_id=ADA).degraded
+        assert not memory.recall([Message("user", "Thank you!")], Scope(ADA)).degraded
+        found = memory.search("which amounts are in euros", user_id=ADA, threshold=0.0)
+        assert not found.degraded
+        assert "Amounts are in euros." in [hit.record.content for hit in found]
 
 
 def test_an_operator_that_reaches_too_far_is_refused_and_audited() -> None:

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from supervisor_memory.model.records import Source
-from supervisor_memory.signals.index import GAP_SECONDS, Entry, Index, entry_of, information
+from supervisor_memory.signals import index as index_module
+from supervisor_memory.signals.index import GAP_SECONDS, Entry, Index, Postings, entry_of, information
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 
@@ -197,3 +198,17 @@ def test_who_said_nothing_that_is_left_is_no_speaker() -> None:
     index.put(2, Entry(terms=("b",), said_at=2.0, stream="", speaker="Natasha"))
     index.drop(2)
     assert set(index.names) == {"Natalie"}
+
+
+def test_where_many_rows_came_since_they_are_merged_into_the_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(index_module, "_FEW", 4)
+    postings = Postings()
+    for row in range(4):
+        postings.add(row, {"tea"})
+    postings.fold_some()
+    assert "tea" not in postings._number_of
+    postings.add(4, {"tea", "green"})
+    postings.fold_some()
+    assert not postings._later
+    assert postings.rows("tea").tolist() == [0, 1, 2, 3, 4]
+    assert postings.rows("green").tolist() == [4]

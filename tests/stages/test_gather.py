@@ -6,10 +6,19 @@ from dataclasses import replace
 import pytest
 
 from supervisor_memory.flow import Outcome, Remembering
-from supervisor_memory.model.records import MAX_MESSAGE_BYTES, SESSION_FAMILY, Message, Record, Scope
+from supervisor_memory.model.records import (
+    MAX_CONTENT_BYTES,
+    MAX_MESSAGE_BYTES,
+    SESSION_FAMILY,
+    Candidate,
+    Message,
+    Record,
+    Scope,
+    Source,
+)
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import strip_notes
-from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
+from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen, storable
 from supervisor_memory.testing.ports import ports
 from tests.cases import every_case
 
@@ -175,3 +184,18 @@ def test_a_huge_conversation_is_cut_before_the_model_sees_it() -> None:
 
     sharpen(said("x" * 10_000_000), ports(complete=model).read_store())
     assert len(seen[0]) < 100_000
+
+
+def test_of_what_is_found_only_what_can_be_stored_is_kept_and_each_text_once() -> None:
+    users, agents = Source("user"), Source("agent")
+    found = [
+        Candidate(text, "domain-facts", source=source, ref_id=message)
+        for text, source, message in (
+            ("Reports go out on Fridays.", users, "m1"),
+            ("x" * MAX_CONTENT_BYTES + "x", users, "m2"),
+            (" ", agents, None),
+            ("Reports go out on Fridays.", users, "m3"),
+            ("Reports go out on Fridays.", agents, "m4"),
+        )
+    ]
+    assert [each.ref_id for each in storable(found)] == ["m1", "m3"]

@@ -4,6 +4,7 @@ import importlib
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -141,6 +142,22 @@ def test_the_bound_of_the_codes_holds_for_vectors_of_any_length(
             rows, query, lambda some, query: pytest.fail("all rows are encoded"), finely=finely
         )
         assert (np.abs(values - rows.astype(np.float64) @ query) <= off).all()
+
+
+def test_few_rows_behind_the_codes_are_compared_as_they_are_and_many_are_packed_with_the_last() -> None:
+    multiply = sieve.kernels()
+    assert multiply is not None
+    rows, coarse, asked = random(3_000), sieve.Sieve(multiply, 384), list[int]()
+
+    def exactly(some: Any, query: Any) -> Any:
+        asked.append(len(some))
+        return some @ query
+
+    for count in (1_500, 2_000, 3_000):
+        values, off = coarse.cosines(rows[:count], rows[0], exactly, finely=True)
+        assert (np.abs(values - rows[:count] @ rows[0]) <= off).all()
+    assert asked == [500]
+    assert [(block.start, block.size) for block in coarse._blocks] == [(0, 3_000)]
 
 
 def test_turned_rows_are_as_far_from_each_other_as_before() -> None:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from qdrant_client import QdrantClient, models
 
 from supervisor_memory import Settings
-from supervisor_memory.errors import BackendUnavailable, CorruptStore, SettingsError
+from supervisor_memory.errors import BackendError, BackendUnavailable, CorruptStore, SettingsError
 from supervisor_memory.model.records import Filter, Query, Record, Wanted
 from supervisor_memory.reading.doctor import diagnose
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
@@ -401,3 +401,25 @@ def test_every_key_that_filters_use_has_an_index() -> None:
     payload: Any = points.record_point(record, None, commit="c").payload
     assert set(points.INDEXES) <= set(payload) | {"session"}
     assert set(payload) - set(points.INDEXES) == {"format", "record"}
+
+
+def test_a_collection_that_another_process_makes_at_the_same_moment_is_used(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    client = QdrantClient(":memory:")
+    make = client.create_collection
+
+    def too_late(*given: Any, **options: Any) -> Any:
+        make(*given, **options)
+        return make(*given, **options)  # which refuses what is there
+
+    def refuse(*given: Any, **options: Any) -> Any:
+        raise ValueError
+
+    monkeypatch.setattr(client, "create_collection", refuse)
+    with pytest.raises(BackendError, match="creation of a collection with ValueError"):
+        QdrantBackend(client).write([tea()])
+    monkeypatch.setattr(client, "create_collection", too_late)
+    backend = QdrantBackend(client)
+    backend.write([tea()])
+    assert backend.count(Filter("alice")) == 1
