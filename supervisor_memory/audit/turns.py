@@ -284,17 +284,18 @@ def _of(hit: "Hit") -> str:
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:
+    """What `_packed` told; an earlier release put its own numbers behind the names of each hit."""
     found: list[Shown] = []
     names: Sequence[str] = ()
     numbers: list[float] = []
     for id_, rank, score, reason, told, *made_of in json.loads(text):
-        if isinstance(told, dict):  # as an earlier release wrote them
+        if isinstance(told, dict):  # as one before that wrote them
             parts: Mapping[str, float] = told
         else:
             if told is not None:
                 *names, packed_ = told.split(_BEHIND_A_NAME)
                 numbers += [round(value, _DIGITS) for (value,) in iter_unpack("<d", a2b_base64(packed_))]
-            parts = dict(zip(names, numbers, strict=False))  # the first of them
+            parts = dict(zip(names, numbers[: len(names)], strict=True))
             del numbers[: len(names)]
         found.append(Shown(id_, rank, score, reason, parts, *made_of))
     return tuple(found)
