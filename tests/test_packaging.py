@@ -73,18 +73,8 @@ PAGES = pytest.mark.parametrize("page", ["README.md", "README.zh-CN.md"])
 def test_the_first_snippet_runs_as_it_stands_where_only_the_package_is_installed(
     tmp_path: Path, page: str
 ) -> None:
-    site, work = tmp_path / "site", tmp_path / "work"
-    site.mkdir()
-    work.mkdir()
-    (site / "supervisor_memory").symlink_to(ROOT / "supervisor_memory")
-    (work / "first.py").write_text(snippets(page)[0], "utf-8")
-    environment = {
-        "PYTHONPATH": str(site),
-        "PATH": "",
-        "HOME": str(work),
-        "EMBEDDING_MODEL": "none",
-        **COMPILED,
-    }
+    (tmp_path / "first.py").write_text(snippets(page)[0], "utf-8")
+    environment = {"PATH": "", "HOME": str(tmp_path), "EMBEDDING_MODEL": "none", **COMPILED}
     code = """
         import runpy, sys
         sys.modules.update(dict.fromkeys(("agents", "common", "tests")))  # as if they were not there
@@ -92,7 +82,7 @@ def test_the_first_snippet_runs_as_it_stands_where_only_the_package_is_installed
     """
     done = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)],
-        cwd=work,
+        cwd=tmp_path,
         env=environment,
         capture_output=True,
         text=True,
@@ -124,12 +114,13 @@ QUIETLY = ("--quiet", "--disable-pip-version-check", "--no-deps", "--no-index")
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The sdist, and the wheel that pip builds of it, so that what installs the one shows the other."""
+    """The sdist, and the wheel that is built of it, so that what installs the one shows the other."""
     folder = tmp_path_factory.mktemp("dist")
     run("-m", "hatchling", "build", "-t", "sdist", "-d", str(folder), cwd=ROOT)
     sdist = next(folder.glob("*.tar.gz"))
-    wheel = ("wheel", *QUIETLY, "--no-build-isolation", "--wheel-dir", str(folder), str(sdist))
-    run("-m", "pip", *wheel, cwd=folder)
+    with tarfile.open(sdist) as packed:
+        packed.extractall(folder, filter="data")
+    run("-m", "hatchling", "build", "-t", "wheel", "-d", str(folder), cwd=next(folder.glob("*/")))
     return {"wheel": next(folder.glob("*.whl")), "sdist": sdist}
 
 

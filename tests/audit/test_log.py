@@ -19,10 +19,11 @@ from hypothesis import strategies as st
 
 from supervisor_memory.audit.log import AuditLog
 from supervisor_memory.audit.rows import GENESIS, Access, AuditRow, commitment, row_hash
+from supervisor_memory.audit.turns import Given
 from supervisor_memory.disk import database as database_module
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict, WasErased
-from supervisor_memory.model.records import AuditEvent, Reads, new_id
+from supervisor_memory.model.records import AuditEvent, Reads, Scope, new_id
 from supervisor_memory.testing.backend_contract import tea
 
 NOW = 1_767_571_200.25
@@ -274,6 +275,18 @@ def test_the_access_log_holds_no_names(log: AuditLog) -> None:
     log.append([AuditEvent("memory.write", user_id="alice", session_id="her thread")], at=NOW)
     event = log.tail(1)[0].event
     assert (row.subject, row.session) == (event["subject"], event["session"])
+
+
+def test_what_was_read_and_what_was_shown_are_written_in_the_order_in_which_they_came(log: AuditLog) -> None:
+    def read(id: str) -> Access:
+        return Access("memory.get", NOW, "alice", record_id=id)
+
+    def shown(id: str) -> Given:
+        return Given(id, "search", NOW, Scope("alice"), None, False, "[]", "[]")
+
+    log.record_access([read("r1"), shown("n1"), shown("n2"), read("r2"), shown("n3")])
+    assert [row.record_id for row in log.accesses(9)] == ["r1", "r2"]
+    assert [row.id for row in log.notes(9)] == ["n3", "n2", "n1"]
 
 
 def test_logs_on_one_file_share_a_chain(tmp_path: Path) -> None:

@@ -8,9 +8,11 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START
 from langgraph.types import Command
+from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from supervisor_memory import SupervisorMemory
+from supervisor_memory.host.ways_in.attach import _shape_of
 from tests.breadth import HOW
 from tests.host.graphs import (
     CANARY,
@@ -129,6 +131,19 @@ async def test_a_resolver_that_fails_switches_memory_off_and_not_the_graph(
 
     assert CANARY not in await prompt_of(memory, how=how, identity=resolver, where=config(user_id="ada"))
     assert outcomes(memory, "identity") == [("denied", "IdentityError")]
+
+
+def test_a_resolver_reads_values_of_a_state_as_it_reads_the_state() -> None:
+    @dataclasses.dataclass
+    class Fields:
+        user_id: str = "bob"
+
+    class Model(BaseModel):
+        user_id: str = "bob"
+
+    for schema in (Fields, Model):
+        assert _shape_of(schema)({"user_id": "ada"}).user_id == "ada"
+    assert _shape_of(Team)({"user_id": "ada"}) == {"user_id": "ada"}
 
 
 @pytest.mark.parametrize("user", ["ada@example.com", "org.team.ada", "用户一", "a/b", "O'Brien; DROP"])
