@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 from zlib import crc32
 
 import pytest
@@ -71,27 +70,6 @@ def beside_flights(flights: Path, tmp_path: Path) -> Path:
 @pytest.fixture
 def clock() -> FixedClock:
     return FixedClock()
-
-
-def pytest_sessionstart(session: pytest.Session) -> None:
-    """A process of `-n` tells the one that prints only what it counts: of six reports of a test two.
-
-    Each wakes that one up, which took 7 s of CPU. With `-v` or `--durations` all are told.
-    """
-    option = session.config.option
-    if not hasattr(session.config, "workerinput") or option.verbose >= 0 or option.durations is not None:
-        return
-    [worker] = (each for each in session.config.pluginmanager.get_plugins() if hasattr(each, "sendevent"))
-    tell = worker.sendevent
-
-    def sendevent(name: str, **told: Any) -> None:
-        report = told["data"] if name == "testreport" else {}
-        is_uneventful = report and report["outcome"] == "passed" and not report["sections"]
-        if name in {"logstart", "logfinish"} or (is_uneventful and report["when"] != "call"):
-            return
-        tell(name, **told)
-
-    worker.sendevent = sendevent
 
 
 @pytest.hookimpl(wrapper=True)
