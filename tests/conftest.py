@@ -83,7 +83,7 @@ def pytest_collection() -> Iterator[None]:
 
 
 def _is_chosen(item: pytest.Item, function: str) -> bool:
-    """Whether this case is the one of two that runs, by a hash of what both have in common."""
+    """Whether a case runs: of two that differ in what `either` names, one, by a hash of the rest."""
     mark = item.get_closest_marker("either")
     if mark is None or not isinstance(item, pytest.Function):
         return True

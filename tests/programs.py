@@ -13,22 +13,32 @@ import sys
 import tempfile
 import threading
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from multiprocessing import reduction
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Protocol, Self
+from typing import IO, Any, Protocol, Self, TypeVar, cast
+
+import pytest
 
 from supervisor_memory.settings import Settings
 
-__all__ = ["COMMAND", "Program", "environment", "run", "start"]
+__all__ = ["COMMAND", "Program", "environment", "forks", "run", "start"]
 
 COMMAND = Path(sys.executable).with_name("supervisor-memory")
 """The command line, a program in Python too."""
 PRELOADED = ["tests.preloaded"]
+Test = TypeVar("Test", bound=Callable[..., None])
 
 
 UNHURRIED = {"MEMORY_SEARCH_TIMEOUT_MS": "60000", "MEMORY_WRITE_TIMEOUT_MS": "60000"}
+
+
+def forks(test: Test) -> Test:
+    """Mark a test that forks this process, where processes can."""
+    quietly = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
+    able = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
+    return cast(Test, quietly(able(test)))
 
 
 def environment(**given: str) -> dict[str, str]:

@@ -32,7 +32,7 @@ def takes_place(pair: Pair) -> bool:
 
 
 def _was_of_another(pair: Pair) -> bool:
-    """Whether the later text says what its figure was before, and the earlier one has none of that."""
+    """Whether the later text names its figure's old value, and the earlier one lacks it: 由8216改成8300."""
     named = pair.new.former - pair.old.former
     was = {number for word in named if is_number(word) for number, _ in Slots(word).numbers}
     return bool(was) and was.isdisjoint(number for number, _ in pair.old.slots.numbers)

@@ -110,9 +110,6 @@ Step: TypeAlias = Callable[[apsw.Connection], object]
 APPLICATION_ID: Final = 0x534D454D  # "SMEM", shown by file(1)
 LOCK_SECONDS: Final = 5.0
 IDLE_READERS: Final = 8
-_STATEMENTS: Final = 512
-"""A statement stays prepared until so many others have run on its connection; apsw allows no more. A turn has
-75 run on one, and the digests between two turns more than 100, which is apsw's default."""
 _abandoned: list[apsw.Connection] = []  # of a parent process: to close them here could harm its locks
 
 
@@ -123,8 +120,8 @@ class Opened(apsw.Connection):
     log: File | None = None
     _kept_at: int | None = None
 
-    def __init__(self, address: str, **options: Any) -> None:
-        super().__init__(address, statementcachesize=_STATEMENTS, **options)
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
         # Else each statement about a table with an index of some rows is planned anew for each other value,
         # which takes four times as long as what it does. What such an index needs stands in the statements.
         self.config(apsw.SQLITE_DBCONFIG_ENABLE_QPSG, 1)

@@ -25,6 +25,7 @@ from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, Scope, new_id
 from supervisor_memory.testing.backend_contract import tea
+from tests.programs import forks
 
 NOW = 1_767_571_200.25
 
@@ -338,6 +339,7 @@ def test_no_read_begins_within_another_where_erased_records_are_refused(
             log.refuse_erased([refused, tea(created_at=NOW + 1)])
 
 
+@forks
 @pytest.mark.usefixtures("log")
 def test_a_read_that_begins_while_another_thread_forks_waits_for_the_fork(database: Database) -> None:
     database.give_back(database.take_reader())  # it is there to be let go

@@ -47,9 +47,7 @@ class TestEach(RecipeContract):
 
 
 @every_case("recipe", ["default", *NAMES])
-def test_who_asks_nothing_is_shown_what_there_is_and_who_asks_of_nothing_named_what_is_near(
-    recipe: str,
-) -> None:
+def test_every_recipe_answers_an_empty_question_thanks_and_a_question_in_plain_words(recipe: str) -> None:
     with SupervisorMemory(Settings(embedding_model="none", queue_worker=False), recipe=recipe) as memory:
         memory.write("Amounts are in euros.", user_id=ADA)
         memory.write("Reports go out on Fridays. " * 400, user_id=ADA)

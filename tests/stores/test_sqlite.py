@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager, closing
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
-from typing import TypeVar, cast
 
 import apsw
 import pytest
@@ -44,17 +43,10 @@ from supervisor_memory.testing.backend_contract import (
 )
 from tests import programs
 from tests.breadth import examples
+from tests.programs import forks
 
 CYCLES = 20
 ID_LENGTH = 36
-Test = TypeVar("Test", bound=Callable[..., None])
-
-
-def forks(test: Test) -> Test:
-    """Mark a test that forks this process, where processes can."""
-    quietly = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-    able = pytest.mark.skipif(not hasattr(os, "fork"), reason="nothing forks here")
-    return cast(Test, quietly(able(test)))
 
 
 class TestSqlite(PersistentBackendContract):
