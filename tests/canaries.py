@@ -20,7 +20,7 @@ from supervisor_memory.testing.clock import FixedClock
 
 __all__ = ["CANARIES", "USERS", "Dense", "World", "left_of", "traces", "vector_of", "whole"]
 
-USERS = int(os.environ.get("ERASE_USERS", "5"))
+USERS = int(os.environ.get("ERASE_USERS", "3"))
 CANARIES = 50
 DIMENSION = 32
 _LONG = 20  # letters of a canary

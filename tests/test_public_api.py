@@ -76,13 +76,48 @@ def test_each_name_is_documented() -> None:
         assert inspect.getdoc(getattr(supervisor_memory, name)), name
 
 
-def test_import_is_light() -> None:
-    script = "import json, sys, supervisor_memory; print(json.dumps(sorted(sys.modules)))"
+STEPS = {
+    "the package": "import supervisor_memory",
+    "an embedder": """
+from supervisor_memory.embedding.open import open_embedder
+open_embedder(None, dimension=384), open_embedder("multilingual-e5-small", dimension=384)
+""",
+    "a memory without tracing": """
+from supervisor_memory import Settings, SupervisorMemory
+with SupervisorMemory(Settings(tracing=False, embedding_model="hashing")) as memory:
+    memory.write("Tea.", user_id="ada")
+    assert memory.search("Tea", user_id="ada")
+    assert memory.services.telemetry is None
+""",
+    "the commands": "import supervisor_memory.interfaces.cli.main",
+}
+
+
+@pytest.fixture(scope="module")
+def brought() -> dict[str, set[str]]:
+    """What each step imports that none before it did, by the first part of the names: one interpreter."""
+    tell = "print(json.dumps(sorted({name.split('.')[0] for name in sys.modules})))"
+    script = "\n".join(("import json, sys", *(f"{step.strip()}\n{tell}" for step in STEPS.values())))
     shown = subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120
     )
-    loaded = {name.split(".")[0] for name in json.loads(shown.stdout)}
-    assert HEAVY & loaded == set()
+    so_far = [set(), *(set(json.loads(line)) for line in shown.stdout.splitlines())]
+    return {step: so_far[n + 1] - so_far[n] for n, step in enumerate(STEPS)}
+
+
+def test_import_is_light(brought: dict[str, set[str]]) -> None:
+    assert "supervisor_memory" in brought["the package"]
+    assert HEAVY & brought["the package"] == set()
+
+
+def test_an_embedder_that_is_opened_brings_nothing_heavy_but_numpy(brought: dict[str, set[str]]) -> None:
+    assert HEAVY & brought["an embedder"] == {"numpy"}
+
+
+def test_nothing_brings_what_servers_or_tracing_need(brought: dict[str, set[str]]) -> None:
+    assert "typer" in brought["the commands"]
+    needed = {"fastapi", "starlette", "uvicorn", "jinja2", "httpx", "mcp", "opentelemetry"}
+    assert needed & set().union(*brought.values()) == set()
 
 
 @every_case("verb", VERBS)

@@ -270,14 +270,9 @@ def test_duplicates_are_merged_rivals_kept_apart_and_no_contradiction_is_left(la
     assert contradictions(lines, decisions, slots_of(lines)) == []
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [
-        makes_figures_up,
-        *(pytest.param(each, marks=pytest.mark.slow) for each in (joins, forgets_the_old, refuses, fails)),
-    ],
-)
-@pytest.mark.parametrize("language", ["en", pytest.param("zh", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("answer", [makes_figures_up, joins, forgets_the_old, refuses, fails])
+@pytest.mark.parametrize("language", READERS)
 def test_with_a_model_in_the_loop_no_figure_falls(language: str, answer: Answer) -> None:
     lines, (decisions, asked) = freight(language), decided(language, answer)
     with_model = score(lines, decisions)[language].rates

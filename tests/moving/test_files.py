@@ -20,7 +20,7 @@ from supervisor_memory.testing.moving_contract import all_of, assert_same, full_
 from tests import programs
 
 ROOT = Path(__file__).parents[2]
-KILLS = int(os.environ.get("MOVING_KILLS", "2"))
+KILLS = int(os.environ.get("MOVING_KILLS", "1"))
 MANY = 900
 
 

@@ -216,7 +216,7 @@ def test_a_kill_at_any_moment_leaves_all_or_nothing_and_the_next_call_completes_
 ) -> None:
     original = tmp_path / "original"
     with closing(OPENINGS[name](original)) as backend:
-        world = World.made(backend, users=4)
+        world = World.made(backend, users=4, rounds=6 if KILLS > 1 else 2)
         victims, others = left_of(backend, world.victim), _others(backend, world)
         assert world.traces(original)
     seconds = _seconds_of_a_whole_one(original, tmp_path / "whole", name, world)

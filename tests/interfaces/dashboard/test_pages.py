@@ -15,6 +15,7 @@ import pytest
 from fastapi import FastAPI
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.interfaces.dashboard import inbox, together
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from supervisor_memory.model.records import FAMILIES, Filter, Record, new_id
@@ -550,11 +551,15 @@ def test_the_page_of_a_proposal_leads_back_to_the_list_as_it_was(
         assert back is None or back in unescape(page)
 
 
-def test_more_than_a_page_holds_says_so(visitor: Visitor, memory: SupervisorMemory) -> None:
-    proposed(memory, *(f"The user wants chart {at} in colour {at}." for at in range(201)))
-    assert "Decide 200 of 201 together" in visitor.text("/dashboard/inbox", agent="web")
+def test_more_than_a_page_holds_says_so(
+    visitor: Visitor, memory: SupervisorMemory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in (inbox, together):
+        monkeypatch.setattr(module, "TOGETHER", 20)
+    proposed(memory, *(f"The user wants chart {at} in colour {at}." for at in range(21)))
+    assert "Decide 20 of 21 together" in visitor.text("/dashboard/inbox", agent="web")
     page = visitor.text("/dashboard/inbox/together", agent="web")
-    assert "200 of 201 are here; the others come once these are decided." in page
+    assert "20 of 21 are here; the others come once these are decided." in page
 
 
 def test_a_filter_that_a_decision_has_emptied_is_dropped(visitor: Visitor, memory: SupervisorMemory) -> None:

@@ -5,7 +5,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -244,16 +243,3 @@ def test_with_tokens_it_serves_under_the_names_that_are_set(tmp_path: Path) -> N
 
         assert (status("memory.example.com"), status("127.0.0.1"), status("0.0.0.0")) == (200, 200, 400)
         assert "MEMORY_SERVER_TOKENS is not set" not in "\n".join(server.said)
-
-
-def test_what_the_server_needs_is_not_imported_with_the_library() -> None:
-    code = (
-        "import sys, langchain_core.messages, langgraph.graph; of_others = {*sys.modules}\n"
-        "import supervisor_memory.interfaces.cli.main; print(*({*sys.modules} - of_others))"
-    )
-    found = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=SECONDS
-    )
-    ours = set(found.stdout.split())
-    assert "supervisor_memory" in ours
-    assert not {"fastapi", "starlette", "uvicorn", "jinja2", "httpx"} & ours

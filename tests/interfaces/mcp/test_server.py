@@ -3,8 +3,6 @@
 import json
 import re
 import signal
-import subprocess
-import sys
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -539,12 +537,3 @@ def test_stdio_needs_to_know_whose_memory_it_is(run: Run) -> None:
     done = run("mcp")
     assert done.code == 2
     assert "--user" in done.stderr
-
-
-def test_the_package_does_not_import_the_sdk() -> None:
-    code = (
-        "import sys; import supervisor_memory.interfaces.cli.main; "
-        "print([name for name in ('mcp', 'starlette', 'opentelemetry') if name in sys.modules])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
