@@ -6,7 +6,7 @@ session goes on, its new messages are digested into what there is.
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain, islice
@@ -19,7 +19,7 @@ from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scop
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Ports, ReadStore, Services
 from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, said_of, still_true
-from supervisor_memory.stages.post_retrieval.unsaid import what_became
+from supervisor_memory.stages.post_retrieval.unsaid import Became, what_became
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.stores.protocol import ListsSessions, SessionRow
 from supervisor_memory.stores.sessions import HEARD, LINES, NAME, UNTIL, heard_by, list_sessions, states_of
@@ -82,7 +82,7 @@ def digesting(
     """
     if not services.settings.session_quiet:
         return None
-    run = _Digesting(services)
+    run = _Digesting(services, small_talk)
     if since is not None and since > run.now:
         since = None  # by a clock that was put back since: what was said by it is before that time
     newest = since
@@ -98,14 +98,13 @@ def digesting(
         is_live = abs(quiet) < services.settings.session_quiet
         if is_last and row.status == "open" and is_live:
             continue
-        if since is not None:  # else all were read at once
+        if since is not None and run.may_have_state(row):  # else all were read at once
             known = run.states(states_of(*place)).get(place, [])
         done = max((each.until for each in known if each.until is not None), default=-inf)
         heard = [count for each in known if (count := heard_by(each.record)) is not None]
         is_late = bool(heard) and sum(heard) < row.messages
         if max(done, small_talk.get(place, -inf)) < row.last_at or is_late:
-            if not run.digest(row, {each.record.task: each.record for each in known}) and done == -inf:
-                small_talk[place] = row.last_at
+            run.read(row, {each.record.task: each.record for each in known})
             if run.has_many:
                 run.keep()
                 yield
@@ -137,21 +136,48 @@ class _Draft:
     newest: Record | None
 
 
+@dataclass(frozen=True, slots=True)
+class _Ended:
+    """What was said in a session with one task, and the state that there is of it.
+
+    Args:
+        fresh: The messages to digest.
+        old: The lines of its digest that stay, as far as they are still true.
+        heard: How many messages it has with those that were digested before.
+        is_new: Whether there is no digest yet of the session, whatever the task.
+        last_at: When its newest message was said, whatever the task.
+    """
+
+    scope: Scope
+    state: Record | None
+    fresh: Sequence[Record]
+    old: Sequence[Line]
+    heard: int
+    is_new: bool
+    last_at: float
+
+
 class _Digesting:
-    def __init__(self, services: Services) -> None:
-        self._services = services
+    def __init__(self, services: Services, small_talk: dict[tuple[str, str], float]) -> None:
+        self._services, self._small_talk = services, small_talk
         self.now = services.clock() - _TICK
         """A moment before anything was read: whoever was erased since gets no digest."""
         self.met: set[str] = set()
         """The users whose latest session was met."""
+        self._ended: list[_Ended] = []
         self._drafts: list[_Draft] = []
         self._messages = 0
 
     @property
     def has_many(self) -> bool:
-        """Whether to `keep` the drafts now: they are enough, or of many messages, or a model makes them."""
+        """Whether to `keep` now: the sessions are enough, or of many messages, or a model reads them."""
         is_slow = self._services.complete is not None
-        return is_slow or len(self._drafts) >= _KEPT_TOGETHER or self._messages >= _TOGETHER
+        return is_slow or len(self._ended) >= _KEPT_TOGETHER or self._messages >= _TOGETHER
+
+    def may_have_state(self, row: SessionRow) -> bool:
+        """Whether there may be a state of a session; the store's own row of it tells."""
+        is_told = isinstance(self._services.backend, ListsSessions)
+        return not is_told or row.is_digested or row.name is not None or row.closed_at is not None
 
     def ports(self) -> Ports:
         """New ports with more time than a turn has."""
@@ -201,8 +227,8 @@ class _Digesting:
         is_old = state.record.updated_at < self.now - _OLD
         return is_old or bool(self._whole(lambda view: view.list(where, limit=1)))
 
-    def digest(self, row: SessionRow, states: Mapping[str | None, Record]) -> bool:
-        """Digest what was said in a session since its last digest, task by task; False: it is small talk.
+    def read(self, row: SessionRow, states: Mapping[str | None, Record]) -> None:
+        """Read what was said in a session, task by task, for the next `keep` to digest it.
 
         Args:
             states: Task → the state that there is.
@@ -210,25 +236,47 @@ class _Digesting:
         where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
         messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
         self._messages += len(messages)
-        scopes = (
-            Scope(row.user_id, session_id=row.session_id, task=task)
-            for task in dict.fromkeys(each.task for each in messages)
-        )
-        made = [self._digest(scope, messages, states.get(scope.task)) for scope in scopes]
-        return any(made)
+        is_new = all(each.metadata.get(UNTIL) is None for each in states.values())
+        for task in dict.fromkeys(each.task for each in messages):
+            mine = [each for each in messages if each.task == task]
+            state = states.get(task)
+            until = state.metadata.get(UNTIL) if state else None
+            fresh = [each for each in mine if each.created_at > (until or -inf)]
+            old = [*lines_of(state)] if state else []
+            if state and until is not None and len(mine) - len(fresh) > (heard_by(state) or 0):
+                fresh, old = mine, []  # some were said before what is digested, and came later
+            scope = Scope(row.user_id, session_id=row.session_id, task=task)
+            self._ended.append(_Ended(scope, state, fresh, old, len(mine), is_new, row.last_at))
 
-    def _digest(self, scope: Scope, messages: Sequence[Record], state: Record | None) -> bool:
-        until = state.metadata.get(UNTIL) if state else None
-        old = [*lines_of(state)] if state else []
-        mine = [each for each in messages if each.task == scope.task]
-        fresh = [each for each in mine if each.created_at > (until or -inf)]
-        if state and until is not None and len(mine) - len(fresh) > (heard_by(state) or 0):
-            fresh, old = mine, []  # some were said before what is digested, and came later
-        lines = self._lines(fresh, self._still_true(old))
-        is_worth_it = bool(fresh and (lines or until))
-        if is_worth_it:
-            self._draft(scope, lines, state, newest=fresh[-1], heard=len(mine))
-        return is_worth_it
+    def _digest(self) -> None:
+        """Draft digests of what was read, and note where there was nothing but small talk."""
+        ended, self._ended, self._messages = self._ended, [], 0
+        became = self._became([message for each in ended for message in each.fresh])
+        worth_it: set[tuple[str, str]] = set()
+        for each in ended:
+            lines = self._lines(each.fresh, self._still_true(each.old), became)
+            is_digested = each.state is not None and each.state.metadata.get(UNTIL)
+            if each.fresh and (lines or is_digested):
+                worth_it.add((each.scope.user_id, each.scope.session_id or ""))
+                self._draft(each.scope, lines, each.state, newest=each.fresh[-1], heard=each.heard)
+        for each in ended:
+            place = each.scope.user_id, each.scope.session_id or ""
+            if each.is_new and place not in worth_it:
+                self._small_talk[place] = each.last_at
+
+    def _became(self, messages: Iterable[Record]) -> Became:
+        """What became of messages of any sessions, by one look for so many of a user."""
+        of_user: defaultdict[str, list[Record]] = defaultdict(list)
+        for message in messages:
+            of_user[message.user_id].append(message)
+        untold: set[str] = set()
+        outdated: dict[str, frozenset[str]] = {}
+        for some in of_user.values():
+            for start in range(0, len(some), _TOGETHER):
+                became = self._whole(partial(what_became, some[start : start + _TOGETHER]))
+                untold |= became.untold
+                outdated |= became.outdated
+        return Became(frozenset(untold), outdated=outdated)
 
     def shorten(self, known: Record) -> None:
         """Leave out of a digest the lines that may not be told any more."""
@@ -271,8 +319,9 @@ class _Digesting:
         self._drafts.append(_Draft(scope, known, change, newest))
 
     def keep(self) -> None:
-        """Keep the digests that were made, unless their user or session was erased meanwhile."""
-        drafts, self._drafts, self._messages = self._drafts, [], 0
+        """Digest what was read, and keep that unless the user or the session was erased meanwhile."""
+        self._digest()
+        drafts, self._drafts = self._drafts, []
         kept = self._together(drafts) if len(drafts) > 1 else None
         if kept is None:  # one of them cannot be kept, or not so
             kept = [record for each in drafts if (record := self._alone(each)) is not None]
@@ -310,15 +359,15 @@ class _Digesting:
             return []
         return self._whole(lambda view: still_true(lines, messages_of(lines, view), view))
 
-    def _lines(self, messages: Sequence[Record], before: Sequence[Line]) -> Sequence[Line]:
+    def _lines(self, messages: Sequence[Record], before: Sequence[Line], became: Became) -> Sequence[Line]:
         said: list[Said] = []
         topics = [line for line in before if line.section == "topics"]
         before = [line for line in before if line.section != "topics"]
         lines: Sequence[Line] = before
+        gone = became.untold - became.outdated.keys()
         for start in range(0, len(messages), _TOGETHER):
             some = messages[start : start + _TOGETHER]
-            became = self._whole(partial(what_became, some))
-            heard = said_of(each for each in some if each.id not in became.untold - became.outdated.keys())
+            heard = said_of(each for each in some if each.id not in gone)
             said += heard
             lines = [each for each in digest(heard, lines) if became.may_hold(each.message_id, each.text)]
         if not lines:

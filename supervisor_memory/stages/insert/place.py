@@ -237,8 +237,11 @@ def _drafted(
     for candidate, vector in zip(said.candidates, vectors, strict=True):
         if is_new():
             draft = _placed_or_held(candidate, vector, draft, rules)
-    # What was said is new unless a turn runs again, which the store says soon enough.
-    is_likely_new = first_try and not any(map(wants_vector, said.verbatim))
+    # What was said is new unless a turn runs again, which the store says soon enough; but an answer without
+    # the user's words comes later in a turn, and may have been given in it before.
+    has_users_words = any(message.role == "user" for message in said.messages)
+    may_be_repeated = said.turn_id is not None and not has_users_words
+    is_likely_new = first_try and not may_be_repeated and not any(map(wants_vector, said.verbatim))
     unsaid = said.verbatim if is_likely_new else _not_there_yet(said.verbatim, view)
     draft.is_repeated |= len(unsaid) < len(said.verbatim)
     for record in unsaid:
