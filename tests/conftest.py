@@ -20,9 +20,9 @@ from hypothesis import settings
 from common.database import ensure_database
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.clock import FixedClock
-from tests.forked import pytest_addoption, pytest_runtestloop
+from tests.forked import pytest_addoption, pytest_runtestloop, pytest_sessionstart
 
-__all__ = ["pytest_addoption", "pytest_runtestloop"]
+__all__ = ["pytest_addoption", "pytest_runtestloop", "pytest_sessionstart"]
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
 settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "12")))
@@ -146,7 +146,7 @@ def pytest_collection_finish() -> None:
     A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
     none here. That took 10 ms of each of a thousand clients. In memory it parses the path of a field anew for
     each record that a filter looks at. LangGraph reads the code of each node anew for each graph. Typer makes
-    all commands anew for each that is run, in 60 ms.
+    all commands anew for each that is run, in 60 ms. httpx reads all certificates anew for each client.
     """
     if schemas := sys.modules.get("qdrant_client.embed.schema_parser"):
         vars(schemas)["deepcopy"] = copy
@@ -157,6 +157,7 @@ def pytest_collection_finish() -> None:
         vars(graphs)["dis"] = SimpleNamespace(get_instructions=read)
     if cli := sys.modules.get("typer.testing"):
         vars(cli)["_get_command"] = functools.cache(vars(cli)["_get_command"])
-    gc.collect()
+    if client := sys.modules.get("httpx._transports.default"):
+        vars(client)["create_ssl_context"] = functools.cache(vars(client)["create_ssl_context"])
     gc.freeze()
     gc.set_threshold(10_000, 20, 20)

@@ -21,7 +21,7 @@ import pytest
 
 from tests import programs
 
-__all__ = ["pytest_addoption", "pytest_runtestloop"]
+__all__ = ["pytest_addoption", "pytest_runtestloop", "pytest_sessionstart"]
 
 SHARES = 4
 """A worker is given this share of its part of what is left: long blocks, whose tests share what a module sets
@@ -32,13 +32,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--forks", type=int, default=0, help="run tests in so many forked processes")
 
 
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """What the programs of the tests need is imported while the tests are."""
+    if session.config.getoption("--forks") and not session.config.option.collectonly:
+        programs.begin_server()
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     count = min(session.config.getoption("--forks"), len(session.items))
     if not count or session.config.option.collectonly or session.testsfailed:
         return None
     session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # one for all
-    programs.begin_server()
     run = _Run(session)
     workers = [_Worker(session) for _ in range(count)]
     try:

@@ -198,13 +198,6 @@ def test_an_example_over_qdrant_in_memory_says_that_it_is_volatile(beside_flight
     assert "ada: Which three airlines" in done.stdout
 
 
-def test_a_volatile_memory_says_so_in_one_line(beside_flights: Path) -> None:
-    done = run_example("01_attach.py", beside_flights, MEMORY_BACKEND="in_memory")
-    warned = [line for line in done.stderr.splitlines() if "volatile" in line]
-    assert len(warned) == 1
-    assert "MEMORY_BACKEND=sqlite" in warned[0]
-
-
 def test_wrapping_the_team_takes_five_lines_or_fewer() -> None:
     source = (EXAMPLES / "01_attach.py").read_text(encoding="utf-8")
     between = source.split("# --- memory, from here\n")[1].split("# --- to here")[0]

@@ -1,10 +1,11 @@
 """The patterns that modules ask for."""
 
 import ast
+import functools
 import importlib
 import pkgutil
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +14,15 @@ from supervisor_memory.language.lexicon import Lexicon
 __all__ = ["every_pattern"]
 
 
-def every_pattern() -> Iterator[tuple[str, re.Pattern[str]]]:
+@functools.cache
+def every_pattern() -> Sequence[tuple[str, re.Pattern[str]]]:
     """Each with the name of its module and its own; what stands for a pattern is compiled when it is used."""
-    for module in _modules():
-        for name, value in (*vars(module).items(), *_used_keys(module)):
-            for pattern in _patterns_in(value):
-                yield f"{module.__name__}:{name}", pattern
+    return [
+        (f"{module.__name__}:{name}", pattern)
+        for module in _modules()
+        for name, value in (*vars(module).items(), *_used_keys(module))
+        for pattern in _patterns_in(value)
+    ]
 
 
 def _modules() -> Iterator[Any]:

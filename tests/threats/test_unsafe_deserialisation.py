@@ -1,6 +1,7 @@
 """What is read back from a file or a server is JSON and numbers: nothing in it can run."""
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +18,9 @@ ALLOWED = {
     *(("embedding/e5.py", "np.load"), ("understand/sense.py", "np.load")),  # never with allow_pickle
     ("recipes/file.py", "yaml"),  # and of it nothing but what makes plain values
 }
+_WORDS = {*BANNED_MODULES, *(call.rpartition(".")[2] for call in BANNED_CALLS), "allow_pickle", "shell"}
+NAMED = re.compile(rf"\b(?:{'|'.join(sorted(_WORDS))})\b")
+"""Without one of these words a module does nothing of the kind."""
 PLAIN_YAML = {"yaml.safe_load", "yaml.compose", "yaml.SafeLoader", "yaml.YAMLError", "yaml.Node"}
 
 
@@ -52,7 +56,9 @@ def test_no_module_reads_anything_that_could_run() -> None:
     paths = sorted(PACKAGE.rglob("*.py"))
     assert len(paths) > 100
     named_in = ((path.relative_to(PACKAGE).as_posix(), path.read_text("utf-8")) for path in paths)
-    found = {(name, each) for name, text in named_in for each in dangers(ast.parse(text))}
+    suspect = [(name, text) for name, text in named_in if NAMED.search(text)]
+    found = {(name, each) for name, text in suspect for each in dangers(ast.parse(text))}
+    assert found >= ALLOWED
     assert found - ALLOWED == set()
 
 
