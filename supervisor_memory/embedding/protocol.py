@@ -140,16 +140,24 @@ def _numbers(values: npt.ArrayLike, *, shape: tuple[int, ...], what: str) -> npt
 def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
     # Scaled by the largest entry first, so that squares of huge or tiny numbers stay in range.
     largest = np.maximum.reduce(np.abs(rows), axis=1, keepdims=True)
+    if (
+        not np.minimum.reduce(largest, axis=None) >= SMALLEST_NORM
+        or not np.maximum.reduce(largest, axis=None) < np.inf
+    ):
+        raise _no_direction(largest, what=what)
+    scaled = rows / largest
+    lengths = np.sqrt(np.add.reduce(scaled * scaled, axis=1, keepdims=True))
+    return (scaled / lengths).astype(np.float32, order="C")
+
+
+def _no_direction(largest: npt.NDArray[np.float64], *, what: str) -> BadVector:
+    """The error for rows of which one has no direction, by the largest entry of each."""
     if not (finite := np.isfinite(largest)).all():
-        raise BadVector(
+        return BadVector(
             f"{what} holds NaN or infinity in row {int(np.argmin(finite))}; "
             "the model or its precision is broken",
             what=what,
         )
-    if (largest < SMALLEST_NORM).any():
-        raise BadVector(
-            f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty", what=what
-        )
-    scaled = rows / largest
-    lengths = np.sqrt(np.add.reduce(scaled * scaled, axis=1, keepdims=True))
-    return (scaled / lengths).astype(np.float32, order="C")
+    return BadVector(
+        f"{what} is zero in row {int(np.argmin(largest))}; to this model the text may be empty", what=what
+    )

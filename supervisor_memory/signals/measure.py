@@ -276,7 +276,8 @@ class _Words:
             self.with_previous, self.shares = self.own, self.coverage.astype(np.float32)
             self._around = self._rows, self._numbers
             return
-        rows, numbers, times = (np.concatenate(each) for each in zip(*self._said_before(), strict=True))
+        said = [*self._said_before()]
+        rows, numbers, times = said[0] if len(said) == 1 else map(np.concatenate, zip(*said, strict=True))
         self._around = rows, numbers
         self.with_previous = bm25(rows, times, self._worth[numbers], layout.norms_with_previous)
         self.shares = (np.bincount(rows, minlength=size) / max(1, len(asked))).astype(np.float32)

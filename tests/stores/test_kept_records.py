@@ -5,6 +5,7 @@ from pathlib import Path
 
 from supervisor_memory.model.records import Filter, Query, Record
 from supervisor_memory.stores.protocol import Change, Commit
+from supervisor_memory.stores.sqlite.namespaces import Kept
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.ports import record
 
@@ -40,3 +41,12 @@ def test_another_process_that_changes_a_record_is_read(tmp_path: Path) -> None:
     assert sorted(found(store).values()) == ["tea 1", "tea 3", "tea with milk"]
     store.close()
     other.close()
+
+
+def test_the_key_of_a_record_is_known_as_long_as_the_record_is_there_as_it_was() -> None:
+    kept, first, other = Kept(), record("tea"), record("juice")
+    kept.keep({7: (first, "alice", 3)})
+    assert kept.keys_of([first.id, other.id], {"alice": 3}) == {first.id: 7}
+    assert kept.keys_of([first.id], {"alice": 4}) == {}
+    kept.keep({7: (other, "alice", 4)})
+    assert kept.keys_of([first.id, other.id], {"alice": 4}) == {other.id: 7}

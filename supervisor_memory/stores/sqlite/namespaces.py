@@ -241,6 +241,7 @@ class Kept:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._records: dict[int, _As] = {}
+        self._keys: dict[str, int] = {}
 
     def of(
         self, keys: Sequence[int], revisions: Mapping[str, int], now: float
@@ -259,6 +260,16 @@ class Kept:
                 found[key] = record
         return found, missing
 
+    def keys_of(self, ids: Iterable[str], revisions: Mapping[str, int]) -> dict[str, int]:
+        """The keys of the known ones of some records, by id; `revisions` as above."""
+        found: dict[str, int] = {}
+        for id_ in ids:
+            key = self._keys.get(id_, -1)
+            record, namespace, revision = self._records.get(key, _UNKNOWN)
+            if record is not None and record.id == id_ and revisions.get(namespace) == revision:
+                found[id_] = key
+        return found
+
     def known(self, keys: Sequence[int]) -> dict[int, _As]:
         """The known records with these keys, of whatever revision."""
         return {key: each for key in keys if (each := self._records.get(key)) is not None}
@@ -269,8 +280,10 @@ class Kept:
             for key, each in some.items():
                 self._records.pop(key, None)
                 self._records[key] = each
+                self._keys[each[0].id] = key
             while len(self._records) > MOST_RECORDS:
-                del self._records[next(iter(self._records))]
+                key = next(iter(self._records))
+                self._keys.pop(self._records.pop(key)[0].id, None)
 
 
 class Readable:
@@ -305,11 +318,14 @@ class Readable:
 
     def keys_of(self, ids: Collection[str]) -> Mapping[str, int]:
         """The keys of the stored ones of some records, by id."""
-        marks = ", ".join("?" * len(ids))
-        rows: Iterable[Any] = self._connection.execute(
-            f"SELECT id, key FROM records WHERE id IN ({marks})", tuple(ids)
-        )
-        return dict(rows)
+        known = self._kept.keys_of(ids, self._revisions)
+        if others := [id_ for id_ in ids if id_ not in known]:
+            marks = ", ".join("?" * len(others))
+            rows: Iterable[Any] = self._connection.execute(
+                f"SELECT id, key FROM records WHERE id IN ({marks})", tuple(others)
+            )
+            known |= dict(rows)
+        return known
 
     def _unchanged(self, keys: Sequence[int]) -> dict[int, Record]:
         """The known records whose namespace has changed since, though they have not."""
