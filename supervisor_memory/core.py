@@ -408,7 +408,7 @@ class Memory:
 
     # --- end of life
 
-    def flush(self, *, seconds: float = 60.0) -> bool:
+    def flush(self, *, seconds: float = 600.0) -> bool:
         """Read what waits in the queue, embed session messages, and digest the sessions that have ended.
 
         False: the time ran out, or one of these failed.

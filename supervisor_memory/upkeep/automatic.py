@@ -13,6 +13,7 @@ from functools import partial
 from math import inf
 from typing import ClassVar, Final
 
+from supervisor_memory.errors import BackendUnavailable
 from supervisor_memory.model.records import SESSION_FAMILY, Namespace, Record
 from supervisor_memory.ports import Services, guarded
 from supervisor_memory.upkeep.forget import forget
@@ -214,8 +215,13 @@ class _Aside:
         until = time.monotonic() + seconds
 
         def work() -> bool:
-            steps = self._steps(user_id, ids)
-            return not any(self._is_closed or time.monotonic() >= until for _ in steps)
+            try:
+                steps = self._steps(user_id, ids)
+                return not any(self._is_closed or time.monotonic() >= until for _ in steps)
+            except BackendUnavailable:
+                if self._is_closed:  # and the store with it, which no step under way knows
+                    return False
+                raise
 
         def failed(error: BaseException) -> bool:
             self._rests_until = time.monotonic() + _SECONDS_OF_REST

@@ -251,7 +251,9 @@ def test_reembedding_counts_messages_too(backend: MemoryBackend) -> None:
     assert embedders(backend) == {"one@1/256"}
 
 
-def test_closing_waits_for_no_hanging_embedder_and_the_next_process_goes_on(tmp_path: Path) -> None:
+def test_closing_waits_for_no_hanging_embedder_and_the_next_process_goes_on(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     hangs = threading.Event()
     hanging = Model("one", before=lambda text: hangs.wait(60))
     memory = memory_over(SqliteBackend(tmp_path), hanging, write_timeout_ms=500)
@@ -259,7 +261,10 @@ def test_closing_waits_for_no_hanging_embedder_and_the_next_process_goes_on(tmp_
     began = time.monotonic()
     memory.close()
     assert time.monotonic() - began < 20
+    caplog.clear()
     hangs.set()
+    assert eventually(lambda: not memory._vectors._is_working)
+    assert not caplog.messages, "a memory that was closed is not degraded"
     with closing(SqliteBackend(tmp_path)) as backend:
         assert embedders(backend) == {None}
         assert memory_over(backend, Model("one")).flush()
