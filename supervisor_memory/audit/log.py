@@ -21,7 +21,7 @@ import contextlib
 import json
 import logging
 import secrets
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
@@ -212,16 +212,16 @@ class AuditLog:
         self,
         connection: apsw.Connection,
         names: Pseudonyms,
-        counted: Mapping[float, Counter[tallies.Tally]] = MappingProxyType({}),
+        counted: Mapping[float, Mapping[tallies.Tally, float]] = MappingProxyType({}),
     ) -> None:
         """Write the waiting entries, and add them to the counts of their day."""
         entries: list[Access | Given] = []
         with contextlib.suppress(IndexError):  # another thread may write the last one
             while True:
                 entries.append(self._unwritten.popleft())
-        by_day = {day: Counter(amounts) for day, amounts in counted.items()}
-        for day, told in groupby(entries, key=lambda entry: entry.at // tallies.A_DAY):
-            by_day.setdefault(day, Counter()).update(_tallied(told))
+        by_day = {day: {**amounts} for day, amounts in counted.items()}
+        for entry in entries:
+            _add_to(by_day.setdefault(entry.at // tallies.A_DAY, {}), entry)
         for day, amounts in by_day.items():
             tallies.add(connection, amounts, at=day * tallies.A_DAY)
         for kind, some in groupby(entries, type):
@@ -649,22 +649,18 @@ class AuditLog:
         return digest
 
 
-def _tallied(entries: "Iterable[Access | Given]") -> Counter[tallies.Tally]:
-    """What notes, searches and answers add to the counts that are kept."""
-    found: Counter[tallies.Tally] = Counter()
-    for entry in entries:
-        if isinstance(entry, Given):
-            amounts: Mapping[str, float] = tallies.of_note(
-                entry.op, shown=entry.records, tokens=entry.tokens, degraded=entry.degraded
-            )
-            agent = entry.scope.agent_id if entry.op == tallies.NOTE else None  # a search may be a person's
-        elif entry.op == USED:
-            amounts, agent = {"answers": 1, "used": entry.score or 0.0}, entry.agent_id
-        else:
-            continue
-        for name, amount in amounts.items():
-            found[agent or "", name] += amount  # type: ignore[assignment]  # `used` is a sum of shares
-    return found
+def _add_to(tallied: dict[tallies.Tally, float], entry: "Access | Given") -> None:
+    """Add what a note, a search or an answer adds to the counts that are kept."""
+    if isinstance(entry, Given):
+        amounts: Mapping[str, float] = tallies.of_note(
+            entry.op, shown=entry.records, tokens=entry.tokens, degraded=entry.degraded
+        )
+        agent = entry.scope.agent_id if entry.op == tallies.NOTE else None  # a search may be a person's
+    elif entry.op == USED:
+        amounts, agent = {"answers": 1, "used": entry.score or 0.0}, entry.agent_id
+    else:
+        return
+    tallies.add_up(tallied, agent, amounts)
 
 
 def _reading(names: Pseudonyms, entry: Access, run: str | None) -> _Values:

@@ -4,7 +4,6 @@ They only rise, from the day the table was made. They hold names of agents and n
 what a person may have asked or missed is counted under no name.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Final, TypeAlias
 
@@ -41,8 +40,7 @@ NOTE: Final = "inject"
 def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: float) -> None:
     """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
     day = int(at // A_DAY)
-    rows = ((day, agent, name, amount) for (agent, name), amount in sorted(tallies.items()) if amount)
-    connection.executemany(_ADD, rows)
+    connection.executemany(_ADD, [(day, *tally, amount) for tally, amount in sorted(tallies.items())])
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:
@@ -58,9 +56,17 @@ def all_of(connection: "apsw.Connection") -> dict[Tally, float]:
     return {(str(agent), str(name)): float(amount) for agent, name, amount in rows}
 
 
-def of_events(events: "Iterable[AuditEvent]") -> Counter[Tally]:
+def add_up(tallied: dict[Tally, float], agent: str | None, amounts: Mapping[str, float]) -> None:
+    """Add amounts of an agent to others, those of nought left out."""
+    for name, amount in amounts.items():
+        if amount:
+            tally = agent or "", name
+            tallied[tally] = tallied.get(tally, 0) + amount
+
+
+def of_events(events: "Iterable[AuditEvent]") -> dict[Tally, float]:
     """What events add."""
-    found: Counter[Tally] = Counter()
+    found: dict[Tally, float] = {}
     for event in events:
         counted = of_event(
             event.op,
@@ -72,8 +78,7 @@ def of_events(events: "Iterable[AuditEvent]") -> Counter[Tally]:
         )
         if event.op == "add" and event.outcome == "ok" and "layer" in event.detail:
             counted = {**counted, f"{KEPT}{event.detail.get('kind', '')}": 1}
-        agent = "" if event.outcome == "degraded" else event.agent_id or ""
-        found.update({(agent, name): amount for name, amount in counted.items()})
+        add_up(found, None if event.outcome == "degraded" else event.agent_id, counted)
     return found
 
 

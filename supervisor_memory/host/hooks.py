@@ -506,11 +506,13 @@ class Hooks(Beginnings):
 
     def _note_calls(self, said: Sequence[BaseMessage], agent: str | None, config: RunnableConfig) -> None:
         """Note which agent made each tool call, by thread too: some models number their calls from 1."""
+        calls = [call for message in said if isinstance(message, AIMessage) for call in message.tool_calls]
+        if not calls:
+            return
         place = placed_by_host(config)
-        for message in said:
-            for call in message.tool_calls if isinstance(message, AIMessage) else ():
-                self.agents_calls.pop((*place, call["id"]), None)
-                self.agents_calls[*place, call["id"]] = agent
+        for call in calls:
+            self.agents_calls.pop((*place, call["id"]), None)
+            self.agents_calls[*place, call["id"]] = agent
         for oldest in list(self.agents_calls)[:-_MOST_CALLS]:
             self.agents_calls.pop(oldest, None)
 

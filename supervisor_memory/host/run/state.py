@@ -26,6 +26,8 @@ WITHOUT_MESSAGES = (
     "%s has no %s, so nothing can be recalled or kept; its keys are %s. "
     "Pass messages_key= with the one that holds the messages"
 )
+_USUAL = frozenset((HumanMessage, AIMessage, SystemMessage, ToolMessage))
+"""The classes of nearly all messages: pydantic takes a while to tell a message from what is none."""
 _LANGMEM_TOOLS = frozenset({"manage_memory", "search_memory"})
 _NOTE_ID = "supervisor-memory-note"
 
@@ -60,8 +62,9 @@ def _listed(value: Any) -> list[tuple[Any, BaseMessage]]:
     """Each item that LangGraph would take for a message: the item itself, and the message."""
     if isinstance(value, Overwrite):
         return _listed(value.value)
-    is_one = isinstance(value, (str, dict, BaseMessage)) or _is_short(value)
-    items: Sequence[Any] = [value] if is_one else value if isinstance(value, (list, tuple)) else []
+    is_many = isinstance(value, list) or (isinstance(value, tuple) and not _is_short(value))
+    is_one = not is_many and (isinstance(value, (str, dict, BaseMessage)) or _is_short(value))
+    items: Sequence[Any] = value if is_many else [value] if is_one else []
     return [(item, message) for item in items if (message := _as_message(item)) is not None]
 
 
@@ -71,6 +74,9 @@ def _is_short(item: Any) -> bool:
 
 def _as_message(item: Any) -> BaseMessage | None:
     """Read a message, also a short form: "text", ("user", "text"), {"role": "user", …}; None for others."""
+    if type(item) in _USUAL:
+        usual: BaseMessage = item
+        return usual
     if isinstance(item, ChatMessage) and item.role in ("user", "human"):
         return HumanMessage(item.content, id=item.id)
     if isinstance(item, BaseMessage):
