@@ -645,9 +645,9 @@ def issue_key(words: Iterable[str]) -> str | None:
     texts = [unicodedata.normalize("NFKC", text[:_LONGEST_WORDS]) for text in words]
     named = (match for text in texts for match in _TASKS["named"].finditer(text))
     found = {key.casefold() for match in named for key in match.groups() if key is not None}
-    if any(map(_TASKS["several"].search, texts)):
+    if len(found) != 1 or any(map(_TASKS["several"].search, texts)):
         return None
-    return found.pop() if len(found) == 1 else None
+    return found.pop()
 
 
 def _users_words(said: Remembering, view: ReadStore) -> Iterator[str]:
