@@ -156,7 +156,7 @@ def joined(
         for row in rows:
             if row in close:
                 close[row] += rarity * worth
-    return {row: min(sum_ / scale, 1.0) for row, sum_ in close.items() if sum_ >= least}
+    return {row: sum_ / scale if sum_ < scale else 1.0 for row, sum_ in close.items() if sum_ >= least}
 
 
 def walk(

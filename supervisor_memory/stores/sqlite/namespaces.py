@@ -418,6 +418,7 @@ class Answers(Generic[T]):
     def __init__(self, ends: Callable[[T], float]) -> None:
         self._ends = ends
         self._answers: dict[Hashable, _Answer[T]] = {}
+        self._latest: Sequence[Space] = ()
 
     def known(self, question: Hashable, spaces: Sequence[Space], *, now: float) -> T | None:
         """The answer to a question where it is known; None: it is not."""
@@ -447,6 +448,9 @@ class Answers(Generic[T]):
 
     def _forget_former(self, spaces: Sequence[Space]) -> None:
         """Let go of what was found in an earlier state of these namespaces."""
+        if spaces == self._latest:  # so it was done when they were seen last
+            return
+        self._latest = spaces
         present = {space.namespace: space.revision for space in spaces}
         for question, answer in [*self._answers.items()]:
             for name, _, revision, _ in answer.spaces:
