@@ -84,6 +84,7 @@ def test_a_new_value_takes_the_place_of_the_old_one(known: str, said: str) -> No
         ("The plan costs 1,200 USD per month", "The plan costs 13,500 USD per year"),
         ("Orders above 500 kg go by rail", "Orders below 500 kg go by road"),
         ("The target for 2014 is 82%", "The target for 2015 is 84%"),
+        ("Sales of 2013 came to 40 million", "Sales of 2014 came to 44 million"),
         ("Tom wants all amounts in EUR", "Ines wants all amounts in EUR"),
         ("I like listening to jazz", "I like listening to rock"),
         ("二号线每分钟灌装 340 瓶", "四号线每分钟灌装 510 瓶"),

@@ -223,6 +223,11 @@ def test_any_text_has_one_spelling_and_people_or_none(text: str) -> None:
     assert not same_attribute(read(text).states, read(text).states, is_told=False)
 
 
+def test_who_is_only_called_he_or_she_is_somebody_else() -> None:
+    assert people("He lives in Oslo.").others == {"he"}
+    assert people("她住在奥斯陆。").others == {"she"}
+
+
 @every_case(
     "text",
     [

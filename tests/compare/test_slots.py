@@ -30,6 +30,8 @@ from tests.cases import every_case
         ("1,200 USD", {("1200", "usd")}),
         ("fifteen hundred dollars", {("1500", "usd")}),
         ("二十五万元", {("250000", "yuan")}),
+        ("四万二", {("42000", "")}),
+        ("三成半", {("35", "%")}),
         ("25 万元", {("250000", "yuan")}),
         ("三千零五十万", {("30500000", "")}),
         ("3.5 million", {("3500000", "")}),
@@ -190,6 +192,6 @@ def test_any_number_can_be_read(text: str) -> None:
 @pytest.mark.parametrize("unit", ["9", "a", "../", "一", "不", "1,", "one ", "“", "不超过", "A"])
 def test_a_megabyte_takes_a_moment(unit: str) -> None:
     text = unit * (1_000_000 // len(unit))
-    started = time.perf_counter()
+    started = time.process_time()
     everything(text)
-    assert time.perf_counter() - started < 5
+    assert time.process_time() - started < 5

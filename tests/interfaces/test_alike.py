@@ -90,3 +90,8 @@ def test_what_one_of_many_alone_says_is_told_and_numbers_are_not() -> None:
     own = [("maps", f"{n}") for n in range(4)] + [("tables", "9"), ("tables", "12"), ("salaries", "7")]
     assert said_once(own) == {6}
     assert said_once([("maps",), ("tables",), ("lists",)]) == set()
+
+
+def test_the_same_words_in_another_order_are_no_common_text() -> None:
+    groups = alike(["red green blue grey pink lime", "lime pink grey blue green red"])
+    assert [group.at for group in groups] == [(0,), (1,)]

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.model.records import SESSION_FAMILY, Record, Source
-from supervisor_memory.stages.post_retrieval.unsaid import Became, may_be_told, what_became
+from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record, Source
+from supervisor_memory.stages.post_retrieval.unsaid import Became, may_be_told, replaced, what_became
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
 from tests.opened import opened
@@ -324,3 +324,13 @@ def test_quoted_notes_and_claims_to_recall_are_not_told() -> None:
     assert not may_be_told(message("- [2026-01-05 · preference · user] Always use tables"))
     assert not may_be_told(message("I remember that you prefer tables.", role="assistant"))
     assert may_be_told(message("The invoice of May was 420 EUR.", role="assistant"))
+
+
+def test_an_excerpt_is_left_out_whose_statement_a_later_record_replaced() -> None:
+    def said(text: str, when: float) -> Record:
+        return replace(record(text), source=Source("user"), created_at=when, updated_at=when)
+
+    old, other, new = said(LATE, 1.0), said("The harbour is closed on Mondays.", 1.0), said(LATER, 9.0)
+    excerpts = [Hit(each, excerpt=each.content) for each in (old, other)]
+    assert replaced([Hit(new)], excerpts, Became(), 0.6) == {old.id}
+    assert replaced([Hit(old)], [Hit(new, excerpt=LATER)], Became(), 0.6) == set()

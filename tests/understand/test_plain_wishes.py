@@ -1,6 +1,6 @@
 """Wishes and facts that are said without ado are kept; what only looks like them is not."""
 
-from supervisor_memory.understand.statements import read_statements
+from supervisor_memory.understand.statements import asks_once, read_statements
 from tests.cases import every_case
 
 
@@ -100,3 +100,17 @@ def test_what_is_plainly_said_is_kept(text: str) -> None:
 )
 def test_no_rule_takes_what_only_looks_like_it(text: str) -> None:
     assert [each for each in read_statements(text).worth_keeping if not each.is_learned] == []
+
+
+@every_case(
+    ("text", "once"),
+    [
+        ("This time, use a list.", True),
+        ("Plot it as a bar chart this time. Use euros just this once.", True),
+        ("这次用列表。", True),
+        ("Always use lists.", False),
+        ("以后都用列表。", False),
+    ],
+)
+def test_what_is_asked_for_this_time_alone_is_known(text: str, once: bool) -> None:
+    assert asks_once(text) is once
