@@ -86,6 +86,29 @@ def test_there_are_at_most_so_many_standing_preferences_and_they_are_the_newest(
     assert not note("what is the weather?", wishes, standing_notes=0)
 
 
+@pytest.mark.parametrize(
+    ("wanted", "others", "question"),
+    [
+        (
+            "Always name the time zone when I ask about meetings",
+            [f"Always round to {n} decimals" for n in range(5)],
+            "when are the meetings with Bo?",
+        ),
+        ("问到会议时，总是注明时区", [f"一律保留{n}位小数" for n in range(5)], "和小波的会议是什么时候？"),
+    ],
+)
+def test_of_more_wishes_than_have_a_place_the_nearest_to_the_question_stand(
+    wanted: str, others: list[str], question: str
+) -> None:
+    newer = [profile(text, age) for age, text in enumerate(others)]
+    wish = profile(wanted, 100)
+    told = note(question, [*newer, wish], standing_notes=2)
+    assert set(told.ids) == {wish.id, newer[0].id}
+    assert set(note("what is the weather?", [*newer, wish], standing_notes=2).ids) == {
+        n.id for n in newer[:2]
+    }
+
+
 def test_expired_preferences_do_not_hide_the_others() -> None:
     expired = [
         record(f"old {n}", kind="user-profile", now=MONDAY - n, expires_at=MONDAY - 1) for n in range(5)

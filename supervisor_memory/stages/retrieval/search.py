@@ -1,6 +1,6 @@
 """Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from supervisor_memory.flow import Recalling, Turn
@@ -66,8 +66,9 @@ def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
 def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     """What the user wants of every answer, marked `standing`: "use tables" resembles no question.
 
-    What is pinned first, then wishes, then what else is known of the user, each the newest first. They
-    count against the note's limits like any other record.
+    What is pinned first, then wishes, those first that the search found nearest ("give exact times when I
+    ask about meetings"), then what else is known of the user; else the newest first. They count against the
+    note's limits like any other record.
     """
     most = view.settings.standing_notes
     if plan.query is None or plan.turn.purpose == "hits" or not most:
@@ -77,7 +78,8 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
         return plan  # the search has just looked there
     scope = plan.turn.scope
     where = Filter(scope.user_id, families=(family,), tasks=scope.tasks, kinds=("user-profile",))
-    standing = {record.id: record for record in _standing(where, most, view)}
+    near = {hit.record.id: hit.parts.get("match", 0.0) for hit in plan.hits}
+    standing = {record.id: record for record in _standing(where, most, near, view)}
     found = [
         replace(hit, parts={**hit.parts, "standing": 1.0}) if hit.record.id in standing else hit
         for hit in plan.hits
@@ -87,13 +89,13 @@ def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
     return replace(plan, hits=replace(plan.hits, items=(*found, *added)))
 
 
-def _standing(where: Filter, most: int, view: ReadStore) -> Sequence[Record]:
+def _standing(where: Filter, most: int, near: Mapping[str, float], view: ReadStore) -> Sequence[Record]:
     newest = view.list(where, limit=_PROFILE)
     if len(newest) == _PROFILE:  # there may be older ones, which count when they are pinned
         newest = [*view.list(replace(where, metadata=(_PINNED,)), limit=_PROFILE), *newest]
     known = {record.id: record for record in newest if record.is_visible(view.now)}
     pinned = [record for record in known.values() if record.metadata.get("pinned") is True]
-    wishes = (record for record in known.values() if _is_wish(record))
+    wishes = filter(_is_wish, sorted(known.values(), key=lambda record: -near.get(record.id, 0.0)))
     in_order = {record.id: record for record in chain(pinned, wishes, known.values())}
     return list(in_order.values())[:most]
 
