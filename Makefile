@@ -16,8 +16,6 @@ export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1
 # All is compiled once, by all cores: otherwise each of pytest's processes compiles the same modules, side by side.
 COMPILED = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(1)/bytecode" $(1)/bin/python
 PYTEST := $(call COMPILED,$(VENV)) -m pytest
-# Where processes may be forked, the tests collect once for all of them (`tests/forked.py`).
-SIDE_BY_SIDE := $(shell $(PYTHON) -c 'import os, sys; print("--forks" if sys.platform == "linux" else "-n", 1 + (os.cpu_count() or 1))')
 
 .PHONY: help demo chat test test-browser test-server slow faults lowest lint bench clean
 .DEFAULT_GOAL := help
@@ -55,7 +53,7 @@ chat: $(INSTALLED)
 	$(BIN)/python examples/03_chat.py
 
 test: $(READY)
-	$(PYTEST) $(SIDE_BY_SIDE)
+	$(PYTEST) -n auto
 
 test-browser: $(READY)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --group browser

@@ -20,9 +20,6 @@ from hypothesis import settings
 from common.database import ensure_database
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.clock import FixedClock
-from tests.forked import pytest_addoption, pytest_runtestloop, pytest_sessionstart
-
-__all__ = ["pytest_addoption", "pytest_runtestloop", "pytest_sessionstart"]
 
 # How long an example takes is the machine's affair; `make slow` asks for more of them.
 settings.register_profile("any-machine", deadline=None, max_examples=int(os.environ.get("EXAMPLES", "12")))

@@ -14,8 +14,7 @@ import tempfile
 import threading
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from multiprocessing import forkserver, reduction
-from multiprocessing.context import ForkServerContext
+from multiprocessing import reduction
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Protocol, Self, TypeVar, cast
@@ -24,7 +23,7 @@ import pytest
 
 from supervisor_memory.settings import Settings
 
-__all__ = ["COMMAND", "Program", "begin_server", "environment", "forks", "keep_server", "run", "start"]
+__all__ = ["COMMAND", "Program", "environment", "forks", "run", "start"]
 
 COMMAND = Path(sys.executable).with_name("supervisor-memory")
 """The command line, a program in Python too."""
@@ -138,27 +137,6 @@ def _each_is_new() -> bool:
     return bool(os.environ.get("SLOW")) or not hasattr(os, "fork")
 
 
-def _context() -> ForkServerContext:
-    context = multiprocessing.get_context("forkserver")
-    # Where `python -m pytest` is the main program, each process would import it.
-    main = [] if "PYTEST_XDIST_WORKER" in os.environ else ["pytest"]
-    context.set_forkserver_preload([*PRELOADED, *main])
-    return context
-
-
-def begin_server() -> None:
-    """Start the server here, so that it is that of the processes, too, which are forked off this one."""
-    if not _each_is_new():
-        _context()
-        forkserver.ensure_running()
-
-
-def keep_server() -> None:
-    """Use, in such a process, the server that it has begun with."""
-    # Else Python asks of it as of a child, which it is not.
-    forkserver._forkserver.ensure_running = lambda: None  # type: ignore[method-assign]
-
-
 class _Forked:
     """A program forked off the server.
 
@@ -175,8 +153,12 @@ class _Forked:
         theirs: Mapping[int, int],
         ours: Mapping[int, int] | None = None,
     ) -> None:
+        context = multiprocessing.get_context("forkserver")
+        # Where `python -m pytest` is the main program, each process would import it.
+        main = [] if "PYTEST_XDIST_WORKER" in os.environ else ["pytest"]
+        context.set_forkserver_preload([*PRELOADED, *main])
         self._given = list(given)
-        self._process = _context().Process(
+        self._process = context.Process(
             target=_as_an_interpreter,
             args=(
                 self._given,
