@@ -278,12 +278,15 @@ class Kept:
         """Keep records by their keys; those kept longest make room."""
         with self._lock:
             for key, each in some.items():
-                self._records.pop(key, None)
+                self._let_go(key)
                 self._records[key] = each
                 self._keys[each[0].id] = key
             while len(self._records) > MOST_RECORDS:
-                key = next(iter(self._records))
-                self._keys.pop(self._records.pop(key)[0].id, None)
+                self._let_go(next(iter(self._records)))
+
+    def _let_go(self, key: int) -> None:
+        if former := self._records.pop(key, None):
+            self._keys.pop(former[0].id, None)
 
 
 class Readable:
