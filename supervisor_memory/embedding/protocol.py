@@ -151,7 +151,11 @@ def _unit_rows(rows: npt.NDArray[np.float64], *, what: str) -> Matrix:
 
 
 def _no_direction(largest: npt.NDArray[np.float64], *, what: str) -> BadVector:
-    """The error for rows of which one has no direction, by the largest entry of each."""
+    """The error for rows of which one is zero, infinite or NaN.
+
+    Args:
+        largest: The largest size of an entry in each row.
+    """
     if not (finite := np.isfinite(largest)).all():
         return BadVector(
             f"{what} holds NaN or infinity in row {int(np.argmin(finite))}; "

@@ -138,7 +138,7 @@ class _Draft:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """What was said in a session with one task, and the state that there is of it.
+    """A session that ended, as far as it had one task: its messages, and its state.
 
     Args:
         fresh: The messages to digest.
@@ -265,7 +265,7 @@ class _Digesting:
                 self._small_talk[place] = each.last_at
 
     def _became(self, messages: Iterable[Record]) -> Became:
-        """What became of messages of any sessions, by one look for so many of a user."""
+        """Whether messages may still be told, asked of the store once for many messages of a user."""
         of_user: defaultdict[str, list[Record]] = defaultdict(list)
         for message in messages:
             of_user[message.user_id].append(message)

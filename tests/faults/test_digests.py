@@ -15,7 +15,7 @@ from tests.faults.inspection import inspected
 from tests.faults.processes import FORKS, everything_in, killed_later
 
 pytestmark = [*FORKS]
-CYCLES = 300 if LONG else 4
+CYCLES = 300 if LONG else 10
 CYCLES_IN_ONE_STORE = 10
 _NUMBER = 12
 

@@ -123,7 +123,7 @@ def test_a_kill_in_the_middle_of_steps_leaves_the_old_format_or_the_new_and_the_
     SqliteBackend(Path(shutil.copytree(store, tmp_path / "whole"))).close()
     seconds = time.perf_counter() - begun
     chance, formats = Random(4), []
-    kills = 200 if LONG else 3
+    kills = 200 if LONG else 6
     for number in range(kills):
         place = Path(shutil.copytree(store, tmp_path / str(number)))
         child = forked(partial(_open, place))
@@ -180,7 +180,7 @@ def test_a_kill_while_the_file_is_tended_loses_nothing(
     store: Path, work: Callable[[Path], None], figures: Callable[..., None]
 ) -> None:
     chance = Random(9)
-    kills = 200 if LONG else 4
+    kills = 200 if LONG else 8
     for number in range(kills):
         child = forked(partial(work, store))
         time.sleep(chance.uniform(0.01, 0.1))

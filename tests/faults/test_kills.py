@@ -16,7 +16,7 @@ pytestmark = [*FORKS]
 CYCLES_IN_ONE_STORE = 25
 
 
-@pytest.mark.parametrize(("writers", "cycles"), [(1, 1000 if LONG else 4), (2, 300 if LONG else 3)])
+@pytest.mark.parametrize(("writers", "cycles"), [(1, 1000 if LONG else 10), (2, 300 if LONG else 6)])
 def test_writers_that_are_killed_at_random_lose_nothing_acknowledged(
     tmp_path: Path, writers: int, cycles: int, figures: Callable[..., None]
 ) -> None:

@@ -21,7 +21,7 @@ from tests.faults.processes import FORKS, ended, everything_in, forked, killed_l
 
 pytestmark = [*FORKS]
 USER = Scope("ada", "analyst", "s1")
-CYCLES = 300 if LONG else 3
+CYCLES = 300 if LONG else 6
 CYCLES_IN_ONE_STORE = 10
 _NUMBER = 12
 

@@ -145,7 +145,7 @@ def test_of_random_pages_everything_else_is_saved_and_what_is_lost_is_named(
     place, original = store
     pages = (place / "memory.db").stat().st_size // PAGE
     saved = lost = aside = 0
-    times = 100 if LONG else 2
+    times = 100 if LONG else 3
     for seed in range(times):
         copy = tmp_path / str(seed)
         shutil.copytree(place, copy)
@@ -380,7 +380,7 @@ def test_a_repair_that_is_killed_at_any_moment_can_be_done_again(
     repair_sqlite(whole, now=NOW)
     seconds = time.perf_counter() - begun
     chance = Random(11)
-    for number in range(60 if LONG else 2):
+    for number in range(60 if LONG else 3):
         copy = Path(shutil.copytree(place, tmp_path / str(number)))
         child = forked(partial(_repair, copy))
         time.sleep(chance.uniform(0, seconds))
