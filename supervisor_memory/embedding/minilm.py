@@ -4,14 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import numpy as np
-
 from supervisor_memory.embedding.bert import Bert
 from supervisor_memory.embedding.estimate import Estimating
 from supervisor_memory.embedding.extras import check_weights, load, require
 from supervisor_memory.embedding.onnx_file import arrays_of
 from supervisor_memory.embedding.per_process import PerProcess
-from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_vector, prepare
+from supervisor_memory.embedding.protocol import Calibration, Matrix, Vector, check_matrix, prepare
 from supervisor_memory.embedding.word_pieces import WordPieces
 from supervisor_memory.language.vocabulary import word_pieces
 
@@ -25,14 +23,16 @@ CALIBRATION = Calibration(unrelated=0.113, same=0.548)
 
 @dataclass(frozen=True)
 class Loaded:
-    """The model and the way it cuts texts. Texts are read one at a time, on one thread."""
+    """The model and the way it cuts texts. Texts are read on one thread."""
 
     pieces: WordPieces
     model: Bert
 
-    def encode(self, text: str) -> Vector:
-        numbers = self.pieces.encode(prepare(text, characters=CHARACTERS_PER_TOKEN * TOKENS))
-        return check_vector(self.model.encode(numbers), dimension=DIMENSION, what=f"the vector of {NAME}")
+    def encode(self, texts: Sequence[str]) -> Matrix:
+        most = CHARACTERS_PER_TOKEN * TOKENS
+        pieces = [self.pieces.encode(prepare(text, characters=most)) for text in texts]
+        vectors = self.model.encode(pieces) if pieces else ()
+        return check_matrix(vectors, rows=len(texts), dimension=DIMENSION, what=f"the vectors of {NAME}")
 
 
 class MiniLM(Estimating):
@@ -56,12 +56,11 @@ class MiniLM(Estimating):
         return DIMENSION
 
     def embed_query(self, text: str) -> Vector:
-        return self._loaded.get().encode(text)
+        vector: Vector = self._loaded.get().encode([text])[0]
+        return vector
 
     def embed_documents(self, texts: Sequence[str]) -> Matrix:
-        loaded = self._loaded.get()
-        vectors = [loaded.encode(text) for text in texts]
-        return np.stack(vectors) if vectors else np.zeros((0, DIMENSION), dtype=np.float32)
+        return self._loaded.get().encode(texts)
 
 
 def checked_weights() -> Path:

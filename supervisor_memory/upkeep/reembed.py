@@ -23,7 +23,7 @@ Progress = Callable[[int, int], None]
 
 _PAGE: Final = 1_000
 _TOGETHER: Final = 128
-_MESSAGES_TOGETHER: Final = 8  # long ones take a second or two, for which a process that ends waits
+_MESSAGES_TOGETHER: Final = 16  # long ones take a second or two, for which a process that ends waits
 _SAID: Final = (SESSION_FAMILY,)
 _SECONDS: Final = 300.0
 _TRIES: Final = 20

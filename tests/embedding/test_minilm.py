@@ -41,6 +41,12 @@ def test_it_cuts_texts_into_the_reference_pieces(golden: dict[str, Any], embedde
     assert embedder._loaded.get().pieces.encode(golden["text"]) == golden["ids"]
 
 
+def test_texts_of_any_length_that_are_read_together_get_the_vectors_of_each_alone(embedder: MiniLM) -> None:
+    texts = [" ".join(LOREM[at % len(LOREM)] for at in range(words)) for words in (*LENGTHS, *LENGTHS[::-1])]
+    alone = [embedder.embed_query(text) for text in texts]
+    assert np.allclose(embedder.embed_documents(texts), alone, atol=2e-6)
+
+
 def test_what_comes_after_256_tokens_does_not_count(embedder: MiniLM) -> None:
     long = "one two three four five " * 60
     assert np.array_equal(embedder.embed_query(long), embedder.embed_query(long + "something else"))
@@ -127,7 +133,7 @@ def test_a_text_takes_no_thread_but_the_one_that_asks() -> None:
         embedder.embed_query(long)
         all_before, own_before = time.process_time(), time.thread_time()
         for _ in range(3):
-            embedder.embed_query(long)
+            embedder.embed_documents([long, "short", long])
         own = time.thread_time() - own_before
         print((time.process_time() - all_before - own) / own)
     """
