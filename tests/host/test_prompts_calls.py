@@ -422,7 +422,7 @@ INSTRUMENTORS = {
 
 @pytest.mark.parametrize("package", INSTRUMENTORS)
 async def test_an_instrumentation_beside_it_shows_the_prompt_as_it_is_sent(
-    memory: SupervisorMemory, package: str
+    memory: SupervisorMemory, package: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from opentelemetry.sdk.trace import TracerProvider
     from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -431,6 +431,8 @@ async def test_an_instrumentation_beside_it_shows_the_prompt_as_it_is_sent(
     spans, provider, boss = InMemorySpanExporter(), TracerProvider(), model()
     provider.add_span_processor(SimpleSpanProcessor(spans))
     instrumentor = getattr(importlib.import_module(package), INSTRUMENTORS[package])()
+    # `uninstrument` leaves wrappers around LangGraph, which would trace all graphs of later tests.
+    monkeypatch.setattr("wrapt.patches.apply_patch", monkeypatch.setattr)
     instrumentor.instrument(tracer_provider=provider)
     try:
         await talk(memory, lambda _: boss.invoke(OWN))
