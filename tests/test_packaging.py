@@ -140,6 +140,13 @@ import runpy, sys
 sys.modules.update(dict.fromkeys(("agents", "common", "tests")))  # as if they were not there
 runpy.run_path("first.py", run_name="__main__")
 """
+LINE = "-----\n"
+LISTED = f"""
+import supervisor_memory
+print({LINE!r}, supervisor_memory.__file__, {LINE!r}, sep="\\n")
+sys.argv[1:] = ["list", "--user", "ada"]
+{COMMAND[1]}
+"""
 
 
 def test_what_is_handed_out_remembers_once_it_is_installed(built: dict[str, Path], tmp_path: Path) -> None:
@@ -151,10 +158,10 @@ def test_what_is_handed_out_remembers_once_it_is_installed(built: dict[str, Path
     options = {"MEMORY_BACKEND": "sqlite", **programs.UNHURRIED}
     (work / ".env").write_text("".join(f"{name}={value}\n" for name, value in options.items()), "utf-8")
     run("-c", ALONE, "Use tables by default.", cwd=work, site=site)
-    assert "Use tables by default." in run("-c", ALONE, "How did sales develop?", cwd=work, site=site)
-    code = f"import supervisor_memory; print(supervisor_memory.__file__); {COMMAND[1]}"
-    place, _, told = run("-c", code, "list", "--user", "ada", cwd=work, site=site).partition("\n")
-    assert Path(place).is_relative_to(site)
+    ask = ("-c", ALONE + LISTED, "How did sales develop?")
+    recalled, place, told = run(*ask, cwd=work, site=site).split(LINE)
+    assert "Use tables by default." in recalled
+    assert Path(place.strip()).is_relative_to(site)
     assert "Use tables by default." in told
 
 
