@@ -32,7 +32,8 @@ from tests.stores.qdrant_double import Asked, QdrantDouble, running
 from tests.stores.test_filters import filters, of_what_it_holds, records, usual
 from tests.stores.test_qdrant_server import TestServer, client_of, doing, once
 
-pytestmark = pytest.mark.skipif("QDRANT_ENGINE_TESTS" not in os.environ, reason="minutes long: make slow")
+if "QDRANT_ENGINE_TESTS" not in os.environ:
+    pytest.skip("minutes long: make slow", allow_module_level=True)
 _numbers = count()
 edge: Any = pytest.importorskip("qdrant_edge")
 

@@ -626,8 +626,10 @@ def test_doctor_shows_the_server(double: QdrantDouble, tmp_path: Path) -> None:
 LIVE = os.environ.get("QDRANT_TEST_URL")
 
 
-@pytest.mark.skipif(LIVE is None, reason="QDRANT_TEST_URL names no Qdrant server to test with")
 class TestRealServer(PersistentBackendContract):
+    """Where QDRANT_TEST_URL names a Qdrant server to test with."""
+
+    __test__ = LIVE is not None
     limits: ClassVar[Mapping[Limit, str]] = TestServer.limits
 
     @pytest.fixture

@@ -50,19 +50,22 @@ def test_no_answer_to_ada_holds_a_word_or_an_id_of_bo_and_nothing_of_bo_changes(
     before = of_bo(memory)
     assert MARK in str(before)
     assert MARK in client.get("/v1/turns", "bo")["turns"][0]["notes"][0]["shown"][0]["record"]["content"]
-    names, asked = set(), 0
+    names, asked = set(), list[dict[str, Any]]()
     for operation in operations(client.app):
         for record_id in (*ids["bo"].values(), "no-such-id"):
             for way in ways(operation, record_id):
+                if way in asked:  # what names no record is asked once
+                    continue
+                asked.append(way)
                 answer = client(token="ada", **way)
-                asked, told = asked + 1, f"{answer.headers} {answer.text}"
+                told = f"{answer.headers} {answer.text}"
                 assert answer.status_code in (200, 403, 404, 422), (operation.name, answer.text)
                 assert MARK not in told, (operation.name, way)
                 others = {each for each in ids["bo"].values() if each != record_id}
                 assert not [each for each in others if each in told], (operation.name, way)
                 names.add(operation.name)
     assert names == {operation.name for operation in operations(client.app)}
-    assert asked > 300
+    assert len(asked) > 250
     assert of_bo(memory) == before
 
 
