@@ -224,7 +224,7 @@ def test_beginnings_and_classes_are_let_go(memory: SupervisorMemory) -> None:
     for _ in range(30):
         run()
     gc.collect()
-    assert len([each for each in begun if each() is not None]) <= 3  # what threads of the pool did last
+    assert len([each for each in begun if each() is not None]) <= 10  # what threads of the pool did last
     assert len(Attached.__subclasses__()) - before <= 1
 
 

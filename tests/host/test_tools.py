@@ -422,7 +422,7 @@ async def test_a_broken_backend_is_answered(how: str, name: str, args: Any, erro
 @pytest.mark.one_in(3)
 @ANY_TOOL
 async def test_a_hanging_backend_is_answered_in_time(name: str, args: Any) -> None:
-    faults = dict.fromkeys(("search", "list", "get"), hanging(1.2))
+    faults = dict.fromkeys(("search", "list", "get"), hanging(3.0))
     brief = {"search_timeout_ms": 100, "write_timeout_ms": 100}
     with open_memory(backend=Broken(InMemoryBackend(), **faults), settings=brief) as memory:
         ticks = 0
@@ -439,5 +439,5 @@ async def test_a_hanging_backend_is_answered_in_time(name: str, args: Any) -> No
         elapsed = time.monotonic() - begin
         ticking.cancel()
         assert "DeadlineExceeded" in answer
-        assert elapsed < 1.0
+        assert elapsed < 2.5
         assert ticks > 5

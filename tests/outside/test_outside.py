@@ -4,13 +4,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 import tomllib
 from pathlib import Path
 
 import pytest
 
 import supervisor_memory
+from tests import programs
 
 PACKAGE = Path(__file__).parent / "package"
 HELD = """
@@ -52,15 +52,8 @@ def run(installed: Path, *command: str, **environment: str) -> "subprocess.Compl
     root = str(Path(supervisor_memory.__file__).parent.parent)
     known = {name: value for name, value in os.environ.items() if not name.startswith("MEMORY_")}
     path = os.pathsep.join([str(installed), root])
-    return subprocess.run(
-        [sys.executable, *command],
-        env={**known, "PYTHONPATH": path, "EMBEDDING_MODEL": "none", **environment},
-        cwd=installed,
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    env = {**known, "PYTHONPATH": path, "EMBEDDING_MODEL": "none", **environment}
+    return programs.run(*command, env=env, cwd=installed, timeout=300)
 
 
 def test_both_are_found_by_their_names(installed: Path, tmp_path: Path) -> None:
