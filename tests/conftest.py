@@ -142,9 +142,9 @@ def pytest_collection_finish() -> None:
 
     A client of Qdrant copies the schemas of all its models, to add those of its caller's, of which there are
     none here. That took 10 ms of each of a thousand clients. In memory it parses the path of a field anew for
-    each record that a filter looks at. LangGraph reads the code of each node anew for each graph. pydantic reads
-    the signature of what makes a default anew for each model that is written as JSON. Typer makes all commands
-    anew for each that is run, in 60 ms. httpx reads all certificates anew for each client.
+    each record that a filter looks at. LangGraph reads the code of each node anew for each graph. pydantic
+    reads the signature of what makes a default anew for each model that is written as JSON. Typer makes all
+    commands anew for each that is run, in 60 ms. httpx reads all certificates anew for each client.
     """
     if schemas := sys.modules.get("qdrant_client.embed.schema_parser"):
         vars(schemas)["deepcopy"] = copy

@@ -24,6 +24,7 @@ from supervisor_memory.errors import (
     SupervisorMemoryError,
 )
 from supervisor_memory.model.records import Filter
+from tests.cases import every_case
 
 BIG = "x" * 10_000_000
 HUGE_TEXTS = {
@@ -259,7 +260,7 @@ def test_families_that_are_no_list_are_refused(memory: SupervisorMemory) -> None
     refused(memory, lambda: memory.search("x", user_id="u1", families=families), InvalidContent)
 
 
-@pytest.mark.parametrize("embedder", ["all-MiniLM-L6-v2", len, HashingEmbedder, 7])
+@every_case("embedder", ["all-MiniLM-L6-v2", len, HashingEmbedder, 7])
 def test_what_cannot_embed_is_refused_when_a_memory_is_made(embedder: Any) -> None:
     with pytest.raises(SettingsError, match="no `embed_query`") as raised:
         SupervisorMemory(Settings(), embedder=embedder)
@@ -491,7 +492,7 @@ VECTORS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("vector", VECTORS)
+@every_case("vector", VECTORS)
 def test_a_vector_that_is_none_leaves_the_record_saved_and_found_by_words(vector: str) -> None:
     class Bad(HashingEmbedder):
         def embed_query(self, text: str) -> Any:

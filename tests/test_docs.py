@@ -11,6 +11,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.host.run.state import TOOL_NAMES
 from supervisor_memory.interfaces.cli.main import app
 from tests import programs
+from tests.cases import every_case
 
 ROOT = Path(__file__).parent.parent
 READMES = ("README.md", "README.zh-CN.md")
@@ -126,7 +127,7 @@ def test_names_of_settings_in_the_pages_exist() -> None:
         assert set(named) <= known, page
 
 
-@pytest.mark.parametrize("page", ["docs/architecture.md", "docs/threats.md", "CONTRIBUTING.md"])
+@every_case("page", ["docs/architecture.md", "docs/threats.md", "CONTRIBUTING.md"])
 def test_files_that_the_pages_name_exist(page: str) -> None:
     named = re.findall(r"`((?:[a-z_]+/)+[a-z_0-9]*(?:\.py)?)`", text_of(page))
     missing = [
@@ -137,7 +138,7 @@ def test_files_that_the_pages_name_exist(page: str) -> None:
     assert not missing
 
 
-@pytest.mark.parametrize("page", READMES)
+@every_case("page", READMES)
 def test_the_readmes_name_no_command_and_no_tool_that_is_not_there(page: str) -> None:
     text = text_of(page)
     assert set(re.findall(r"supervisor-memory (\w+)", text)) <= set(get_group(app).commands)

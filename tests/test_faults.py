@@ -11,6 +11,7 @@ from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import BackendError, DeadlineExceeded, SupervisorMemoryError
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.faulty import FAULTS, LOST, FaultyBackend, FaultyEmbedder, faulty_model
 from tests.opened import opened
 
@@ -100,7 +101,7 @@ def test_a_write_whose_answer_is_lost_is_there_once_however_often_it_is_said(bac
     assert [r.content for r in backend.contents() if r.kind == "user-profile"] == ["Always answer in tables."]
 
 
-@pytest.mark.parametrize("method", ["list", "search", "batch"])
+@every_case("method", ["list", "search", "batch"])
 def test_a_store_that_hangs_holds_up_no_other_memory(method: str) -> None:
     hanging, whole = FaultyBackend(), FaultyBackend()
     hanging.break_(method, "hangs")
@@ -288,7 +289,7 @@ def test_after_the_store_recovers_everything_works_again() -> None:
     assert "refunds" in memory.recall("what about GMV refunds?", ALICE).text
 
 
-@pytest.mark.parametrize("outcome", [Outcome(conclusion=object()), Outcome(side_effects=(object(), 5, None))])
+@every_case("outcome", [Outcome(conclusion=object()), Outcome(side_effects=(object(), 5, None))])
 def test_odd_things_an_agent_brings_do_not_break_remember(outcome: Outcome) -> None:
     memory = memory_over(FaultyBackend())
     assert isinstance(memory.remember((), Scope("alice", "analyst"), outcome=outcome), list)

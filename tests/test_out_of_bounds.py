@@ -52,7 +52,7 @@ def test_a_time_that_no_calendar_has_is_refused_by_every_verb(moment: float) -> 
         assert memory.get_all(user_id="ada") == []
 
 
-@pytest.mark.parametrize("moment", FAR)
+@every_case("moment", FAR)
 def test_a_time_of_the_calendar_is_taken_and_read_by_every_way(moment: float) -> None:
     with opened() as memory:
         memory.write("tea is hot", user_id="ada", created_at=moment)
@@ -73,7 +73,7 @@ async def test_a_record_that_was_stored_with_such_a_time_breaks_no_reading(momen
             assert store.get(item.namespace, item.key) is not None
 
 
-@pytest.mark.parametrize("moment", [1e12, -1e12])
+@every_case("moment", [1e12, -1e12])
 def test_a_record_that_was_stored_with_such_a_time_is_read_by_our_own_verbs(moment: float) -> None:
     backend = InMemoryBackend()
     backend.write([record("tea is hot", user_id="ada", now=moment), record("tea is green", user_id="ada")])
@@ -84,7 +84,7 @@ def test_a_record_that_was_stored_with_such_a_time_is_read_by_our_own_verbs(mome
         assert len(memory.get_all(user_id="ada")) == 2
 
 
-@pytest.mark.parametrize("moment", [1e12, -1e12])
+@every_case("moment", [1e12, -1e12])
 def test_an_import_leaves_out_what_is_beyond_the_calendar(moment: float) -> None:
     kept, text = io.BytesIO(), io.BytesIO()
     backend = InMemoryBackend()
@@ -154,7 +154,7 @@ NOT_TAKEN: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("what", METADATA)
+@every_case("what", METADATA)
 def test_what_write_takes_as_metadata_the_import_takes(what: str) -> None:
     assert goes_round(METADATA[what])
 

@@ -18,6 +18,7 @@ from supervisor_memory.ports import Maintaining, guarded
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 from tests.faulty import FaultyBackend, NotAnException
 
 QUERY = Query(text="tea", where=Filter(user_id="alice"), terms=("tea",), now=1.0)
@@ -31,7 +32,7 @@ POWERS: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("stage", "allowed"),
     [
         ("no_store", {"embed"}),
@@ -58,13 +59,13 @@ def test_a_refusal_names_the_view_and_is_a_denial() -> None:
     assert refused.value.facts["power"] == "commit"
 
 
-@pytest.mark.parametrize("power", ["erase", "backend", "write", "delete", "batch"])
+@every_case("power", ["erase", "backend", "write", "delete", "batch"])
 def test_nothing_else_is_within_reach(power: str) -> None:
     with pytest.raises(StageDenied):
         getattr(ports().deciding(), power)
 
 
-@pytest.mark.parametrize("power", ["search", "commit"])
+@every_case("power", ["search", "commit"])
 def test_an_operator_after_insert_has_each_power_once(power: str) -> None:
     view = ports().maintaining()
     POWERS[power](view)
@@ -191,14 +192,12 @@ def failing(error: BaseException) -> Callable[[], Any]:
     return fail
 
 
-@pytest.mark.parametrize(
-    "error", [ValueError("x"), NotAnException("x"), BackendError("x"), DeadlineExceeded("x")]
-)
+@every_case("error", [ValueError("x"), NotAnException("x"), BackendError("x"), DeadlineExceeded("x")])
 def test_guarded_answers_an_error(error: BaseException) -> None:
     assert guarded(failing(error), otherwise=lambda met: met) is error
 
 
-@pytest.mark.parametrize("end", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
+@every_case("end", [KeyboardInterrupt(), SystemExit(1), GeneratorExit()])
 def test_guarded_lets_the_end_of_the_process_pass(end: BaseException) -> None:
     with pytest.raises(type(end)):
         guarded(failing(end), otherwise=lambda met: None)

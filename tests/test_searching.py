@@ -19,6 +19,7 @@ from supervisor_memory.model.records import Hit, Hits
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.backend_contract import tea
 from tests import programs
+from tests.cases import every_case
 from tests.opened import EACH, opened
 
 QUERIES = int(os.environ.get("SEARCH_QUERIES", "120"))
@@ -375,7 +376,7 @@ def test_what_was_said_is_found_by_its_layer_its_session_and_its_agent(store: st
         assert kept(session="ann@example.com") == [brought]
 
 
-@pytest.mark.parametrize("layers", ["history", [], ["past"], ["history", "past"]])
+@every_case("layers", ["history", [], ["past"], ["history", "past"]])
 def test_what_is_no_layer_is_refused(layers: Any) -> None:
     memory = SupervisorMemory(Settings(embedding_model="none"))
     with pytest.raises(InvalidContent, match="abstract, summary, history"):

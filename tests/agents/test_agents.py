@@ -30,9 +30,7 @@ def test_anything_but_one_select_is_refused_before_it_reaches_sqlite(sql: str) -
         check_single_select(sql)
 
 
-@pytest.mark.parametrize(
-    "sql", ["SELECT 1", "WITH a AS (SELECT 1 AS n) SELECT n FROM a", "SELECT 1 UNION SELECT 2"]
-)
+@every_case("sql", ["SELECT 1", "WITH a AS (SELECT 1 AS n) SELECT n FROM a", "SELECT 1 UNION SELECT 2"])
 def test_one_select_is_let_through(sql: str) -> None:
     check_single_select(sql)
 

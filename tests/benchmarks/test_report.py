@@ -9,6 +9,7 @@ import pytest
 from benchmarks.quality.corpus import read_corpora
 from benchmarks.report import gain, kept, peers, quality, rewritten, search
 from tests import programs
+from tests.cases import every_case
 
 ROOT = Path(__file__).parents[2]
 OWN = ROOT / "benchmarks" / "quality"
@@ -53,7 +54,7 @@ def test_what_stands_between_the_marks_is_replaced_and_the_words_around_stay() -
     assert rewritten(written, {"peers": "| new |\n"}) == written
 
 
-@pytest.mark.parametrize("page", ["", "<!-- peers -->", "<!-- peers --><!-- /peers --><!-- peers -->"])
+@every_case("page", ["", "<!-- peers -->", "<!-- peers --><!-- /peers --><!-- peers -->"])
 def test_a_page_without_the_marks_of_a_table_is_refused(page: str) -> None:
     with pytest.raises(ValueError, match="<!-- peers --> and <!-- /peers -->, once each"):
         rewritten(page, {"peers": "| new |"})

@@ -5,8 +5,6 @@ from collections import Counter
 from itertools import groupby, pairwise
 from pathlib import Path
 
-import pytest
-
 import benchmarks.quality
 from benchmarks.quality.corpus import Corpus, Item, read_corpora
 from supervisor_memory.language.terms import language
@@ -34,7 +32,7 @@ def when(item: Item) -> float:
     return item.created_at
 
 
-@pytest.mark.parametrize("code", ["en", "zh"])
+@every_case("code", ["en", "zh"])
 def test_each_language_has_about_three_hundred_items_and_eighty_questions_or_more(code: str) -> None:
     corpora = [*read(code), *read(f"facts_{code}")]
     assert 280 <= sum(len(corpus.items) for corpus in corpora) <= 400
@@ -62,7 +60,7 @@ def test_nothing_is_said_twice(name: str) -> None:
         assert all(check_content(item.text) == item.text for item in corpus.items)
 
 
-@pytest.mark.parametrize("name", DIALOGUES)
+@every_case("name", DIALOGUES)
 def test_a_dialogue_is_sessions_of_eight_to_twenty_turns_days_apart(name: str) -> None:
     for corpus in read(name):
         for session in sessions(corpus):
@@ -72,7 +70,7 @@ def test_a_dialogue_is_sessions_of_eight_to_twenty_turns_days_apart(name: str) -
         assert all(later - earlier > 2 * 86_400 for earlier, later in pairwise(starts))
 
 
-@pytest.mark.parametrize("name", [*DIALOGUES, *ASSISTANTS])
+@every_case("name", [*DIALOGUES, *ASSISTANTS])
 def test_a_dialogue_has_two_speakers_and_is_asked_about_after_its_end(name: str) -> None:
     for corpus in read(name):
         assert len({item.speaker for item in corpus.items}) == 2
@@ -81,7 +79,7 @@ def test_a_dialogue_has_two_speakers_and_is_asked_about_after_its_end(name: str)
         assert corpus.asked > when(corpus.items[-1])
 
 
-@pytest.mark.parametrize("name", DIALOGUES)
+@every_case("name", DIALOGUES)
 def test_a_dialogue_is_asked_all_kinds_of_questions(name: str) -> None:
     kinds = Counter(question.category for corpus in read(name) for question in corpus.questions)
     assert set(kinds) == {"single-hop", "multi-hop", "temporal", "vague", "name"}
@@ -90,7 +88,7 @@ def test_a_dialogue_is_asked_all_kinds_of_questions(name: str) -> None:
     assert all(len(question.evidence) > 1 for question in several)
 
 
-@pytest.mark.parametrize("name", ASSISTANTS)
+@every_case("name", ASSISTANTS)
 def test_a_user_and_an_assistant_take_turns_in_sessions_over_months(name: str) -> None:
     conversations = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["conversations"]
     assert len(conversations) == 4
@@ -105,7 +103,7 @@ def test_a_user_and_an_assistant_take_turns_in_sessions_over_months(name: str) -
             assert all(0 < b["t"] - a["t"] < SITTING for a, b in pairwise(session))
 
 
-@pytest.mark.parametrize("name", ASSISTANTS)
+@every_case("name", ASSISTANTS)
 def test_an_assistant_is_asked_for_its_advice_and_for_what_the_user_told(name: str) -> None:
     for corpus in read(name):
         speakers = {item.id: item.speaker for item in corpus.items}
@@ -120,7 +118,7 @@ def test_an_assistant_is_asked_for_its_advice_and_for_what_the_user_told(name: s
         assert all(len(question.evidence) > 1 for question in several)
 
 
-@pytest.mark.parametrize("name", FACTS)
+@every_case("name", FACTS)
 def test_a_fact_stands_by_itself(name: str) -> None:
     (corpus,) = read(name)
     assert all(item.speaker is None and item.created_at is None for item in corpus.items)
@@ -128,7 +126,7 @@ def test_a_fact_stands_by_itself(name: str) -> None:
     assert {question.category for question in corpus.questions} >= {"look-alike", "vague", "name"}
 
 
-@pytest.mark.parametrize("name", FACTS)
+@every_case("name", FACTS)
 def test_a_fact_has_a_kind_that_records_have(name: str) -> None:
     turns = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))["conversations"][0]["turns"]
     assert {turn["kind"] for turn in turns} <= set(KINDS)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-import pytest
 
 from benchmarks.quality.corpus import Corpus, Item, Question
 from benchmarks.quality.systems import OURS, ablations, systems
@@ -13,6 +12,7 @@ from benchmarks.quality.vectors import Remembered
 from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Vector
 from tests import programs
+from tests.cases import every_case
 
 ROOT = Path(__file__).parents[2]
 CORPUS = Corpus(
@@ -39,7 +39,7 @@ class Counting(HashingEmbedder):
         return super().embed_query(text)
 
 
-@pytest.mark.parametrize("backend", ["in_memory", "sqlite"])
+@every_case("backend", ["in_memory", "sqlite"])
 def test_every_system_finds_the_words_of_the_question(backend: Literal["in_memory", "sqlite"]) -> None:
     embedder = HashingEmbedder()
     measured = systems(embedder, backend=backend) | ablations(embedder, backend=backend)

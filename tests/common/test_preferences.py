@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage
 
 from agents.analysis import PROMPT as ANALYSIS_PROMPT
@@ -78,7 +77,7 @@ def test_a_note_about_something_else_wishes_nothing(text: str) -> None:
     assert read_turn(messages).preferences == Preferences(language="en")
 
 
-@pytest.mark.parametrize("prompt", [SUPERVISOR_PROMPT, TEXT2SQL_PROMPT, STATISTICS_PROMPT, ANALYSIS_PROMPT])
+@every_case("prompt", [SUPERVISOR_PROMPT, TEXT2SQL_PROMPT, STATISTICS_PROMPT, ANALYSIS_PROMPT])
 def test_the_prompts_themselves_wish_nothing(prompt: str) -> None:
     messages: list[AnyMessage] = [SystemMessage(prompt), HumanMessage("How many flights per origin?")]
 

@@ -7,6 +7,7 @@ import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
+from tests.cases import every_case
 
 TWO_THINGS = [
     ("Backups are kept for 30 days.", "Holidays must be requested 30 days ahead."),
@@ -228,19 +229,19 @@ def test_a_change_of_a_thing_takes_nothing_from_a_fact_about_another_that_names_
     assert sorted(known_after(texts, reader_of(texts[0]) if is_embedded else "none")) == sorted(texts)
 
 
-@pytest.mark.parametrize("texts", [*TOLD_OF_ANOTHER, *FROM_ANOTHER_VALUE, *DENIED, *ONLY_SUPPOSED])
+@every_case("texts", [*TOLD_OF_ANOTHER, *FROM_ANOTHER_VALUE, *DENIED, *ONLY_SUPPOSED])
 def test_a_change_of_another_thing_or_one_that_is_only_supposed_replaces_nothing(
     texts: tuple[str, str],
 ) -> None:
     assert texts[0] in known_after(texts, reader_of(texts[0]))
 
 
-@pytest.mark.parametrize("texts", A_NEW_VALUE)
+@every_case("texts", A_NEW_VALUE)
 def test_a_told_change_of_the_same_thing_replaces_it(texts: tuple[str, str]) -> None:
     assert known_after(texts, reader_of(texts[0])) == [texts[1]]
 
 
-@pytest.mark.parametrize(("change", "old", "other"), TOLD_OF_SOMETHING_ELSE)
+@every_case(("change", "old", "other"), TOLD_OF_SOMETHING_ELSE)
 def test_a_told_change_replaces_what_it_changes_and_nothing_else_that_is_told_of_the_thing(
     change: str, old: str, other: str
 ) -> None:
@@ -248,7 +249,7 @@ def test_a_told_change_replaces_what_it_changes_and_nothing_else_that_is_told_of
         assert sorted(known_after([*known, change], reader_of(change))) == sorted([other, change])
 
 
-@pytest.mark.parametrize(("old", "new", "question"), TOLD_IN_OTHER_WORDS)
+@every_case(("old", "new", "question"), TOLD_IN_OTHER_WORDS)
 def test_a_change_that_may_be_one_of_the_known_text_stands_beside_it_each_told_with_its_day(
     old: str, new: str, question: str
 ) -> None:
@@ -260,7 +261,7 @@ def test_a_change_that_may_be_one_of_the_known_text_stands_beside_it_each_told_w
         assert [line.startswith(f"- [2026-11-0{day} ") for line in told if text in line] == [True]
 
 
-@pytest.mark.parametrize("texts", OF_ONE_FILE_OR_TABLE)
+@every_case("texts", OF_ONE_FILE_OR_TABLE)
 def test_two_facts_of_one_file_or_table_are_both_known(texts: tuple[str, str]) -> None:
     known = " ".join(known_after(texts, reader_of(texts[0])))
     assert all(text.rstrip(".。") in known for text in texts)

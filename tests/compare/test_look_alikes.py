@@ -1,7 +1,5 @@
 """Texts that look alike and are two facts, and announced changes that are one."""
 
-import pytest
-
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.testing.clock import FixedClock
 from tests.cases import every_case
@@ -17,7 +15,7 @@ def after(*said: str) -> tuple[list[str], list[str]]:
     return became, sorted(record.content for record in memory.get_all(user_id="ada"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         (
@@ -33,7 +31,7 @@ def test_what_is_said_of_one_label_does_not_take_the_place_of_another(one: str, 
     assert after(one, other) == (["added", "added"], sorted((one, other)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("whole", "part"),
     [
         ("In 2019 there were 8,204 visits to the tower.", "The tower had 310 visits in March 2019."),
@@ -48,7 +46,7 @@ def test_the_figure_of_a_month_does_not_take_the_place_of_the_year_s(whole: str,
     assert statuses == ["added", "added"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("停车位每天收 30 元。", "停车位每周收 30 元。"),
@@ -61,7 +59,7 @@ def test_another_rate_and_another_side_are_two_things(one: str, other: str) -> N
     assert after(one, other) == (["added", "added"], sorted((one, other)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("The ferry carries sheep to the island.", "Sheep of the neighbour have no ferry pass."),
@@ -96,7 +94,7 @@ def test_a_change_that_is_told_takes_the_place_of_what_was_known(known: str, sai
     assert after(known, said) == (["added", "updated"], [said])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("Address me by my surname.", "You needn't call me by my surname any longer."),
@@ -112,7 +110,7 @@ def test_a_change_of_something_else_leaves_both_kinds_alone() -> None:
     assert after(*said) == (["added", "added"], sorted(said))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("Karin trains on lane 2.", "Moritz now trains on lane 5."),

@@ -61,7 +61,7 @@ def test_love_hate_and_indifference_leave_one_fact_with_its_past(said: tuple[str
         assert [record.content for record in then] == [text]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("Dashboards refresh at 06:00 UTC every day", "Dashboards refresh at 07:30 UTC every day"),
@@ -203,7 +203,7 @@ def test_of_what_a_model_asks_the_strongest_of_each_id_stands() -> None:
     ]
 
 
-@pytest.mark.parametrize("text", ["", "。", "1", "a" * 100_000, "不" * 20_000, "1 " * 20_000])
+@every_case("text", ["", "。", "1", "a" * 100_000, "不" * 20_000, "1 " * 20_000])
 def test_any_two_texts_can_be_compared(text: str) -> None:
     one, other = read(text), read("GMV 不含退款 15 minutes")
     for pair in (beside(one, other), beside(other, one), beside(one, one)):
@@ -260,7 +260,7 @@ def decided(language: str, answer: Answer | None) -> tuple[list[Decision], int]:
     return decisions, len(llm.calls) if llm else 0
 
 
-@pytest.mark.parametrize("language", READERS)
+@every_case("language", READERS)
 def test_duplicates_are_merged_rivals_kept_apart_and_no_contradiction_is_left(language: str) -> None:
     lines, (decisions, _) = freight(language), decided(language, None)
     rates = score(lines, decisions)[language].rates

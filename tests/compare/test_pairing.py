@@ -28,7 +28,7 @@ def known(memory: SupervisorMemory) -> list[str]:
     return sorted(record.content for record in memory.get_all(user_id="ada"))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("The canteen in Kiel opens at seven.", "At seven the canteen in Kiel opens."),
@@ -43,7 +43,7 @@ def test_of_two_wordings_one_is_left(one: str, other: str) -> None:
         assert known(memory) in ([one], [other])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("Ada reports to Bob.", "Bob reports to Ada."),
@@ -59,7 +59,7 @@ def test_exchanged_roles_are_two_facts(one: str, other: str) -> None:
         assert known(memory) == sorted([one, other])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         (
@@ -119,7 +119,7 @@ def test_a_frame_tells_that_one_thing_has_another_value(old: str, new: str) -> N
     assert same_attribute(read(old).states, read(new).states, is_told=False)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "I moved to the next task.",
@@ -132,7 +132,7 @@ def test_what_only_sounds_like_a_frame_states_nothing(text: str) -> None:
     assert stated(text) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("told", "plain"),
     [
         ("Sorry, that was wrong: the depot closes at six.", "The depot closes at six."),
@@ -145,7 +145,7 @@ def test_a_correction_reads_like_a_change(told: str, plain: str) -> None:
     assert change(told) > max(0, change(plain))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("Our quota for the north is 700.", "Quota for the north is 900 as of this week"),
@@ -161,7 +161,7 @@ def test_news_of_what_is_known_is_kept_and_without_it_the_sentence_is_not(old: s
         assert new in known(memory)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("The launch of the beta is planned for 3 May.", "The launch of the beta slipped to 17 May."),
@@ -182,7 +182,7 @@ def test_what_changes_an_earlier_message_is_kept_though_that_was_not(old: str, n
         assert known(memory) == [new]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("Send the report to ana@firm.de.", "Send the report to eve@evil.com instead."),
@@ -226,7 +226,7 @@ def test_of_a_record_of_two_facts_only_what_is_named_is_taken_back() -> None:
         assert record.embedder is not None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "retraction", "left"),
     [
         (
@@ -311,7 +311,7 @@ def test_what_may_hold_as_well_settles_nothing(one: str, other: str) -> None:
     assert not is_settled(beside(read(one), read(other)))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other", "why"),
     [
         ("Flights from Oslo to Bergen are full.", "Flights from Bergen to Oslo are full.", "roles"),
@@ -364,7 +364,7 @@ def test_a_task_that_ends_a_known_wish_is_kept_in_its_place_and_says_why() -> No
         assert record.metadata["extracted"]["by"] == "learned"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new", "evidence"),
     [
         ("I live in Berlin.", "I moved to Vienna.", "attribute"),
@@ -388,7 +388,7 @@ def test_a_replaced_record_tells_its_evidence_in_the_audit_and_in_why(
         assert memory.history(done.id)[-1].reason == row.event["reason"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "former"),
     [
         ("血站的冰柜从地下室挪到了二楼。", "地下室"),

@@ -2,8 +2,6 @@
 
 from typing import Literal
 
-import pytest
-
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.model.records import Message
@@ -45,7 +43,7 @@ def test_what_names_nothing_takes_nothing_back(text: str) -> None:
     assert [each for each in read_user(Message("user", text)).candidates if each.event] == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "retraction"),
     [
         ("I prefer tables.", "Forget that I prefer tables."),
@@ -80,7 +78,7 @@ def _left(*said: str, user: str = "ada") -> list[str]:
         return [record.content for record in memory.get_all(user_id=user)]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "retraction"),
     [
         ("My dentist is Ines.", "Forget that my dentist is Carla."),
@@ -98,7 +96,7 @@ def test_another_value_is_not_what_is_taken_back(said: str, retraction: str) -> 
     assert _left(said, retraction) == _left(said)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "named"),
     [
         ("The alarm code is 9020.", "the alarm code is 4411"),
@@ -119,7 +117,7 @@ def test_nor_is_another_value_that_is_near_by_its_vector(said: str, named: str) 
         assert memory.get_all(user_id="ada") == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "retraction"),
     [
         ("Show distances in miles by default.", "Forget that I want miles."),
@@ -154,7 +152,7 @@ def test_what_is_to_be_forgotten_some_other_time_stays(said: str, put_off: str) 
     assert _left(said, put_off) == [said]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("lead", "said"),
     [
         ("Never forget that ", "my dentist is Ines."),
@@ -172,7 +170,7 @@ def test_what_must_not_be_forgotten_is_remembered_in_its_own_words(lead: str, sa
     assert _left(said, lead + said) == [said]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text", ["Kindly do forget that my dentist is Ines.", "It would be wise to forget that I live in Turku."]
 )
 def test_what_speaks_of_forgetting_is_no_fact(text: str) -> None:
@@ -184,7 +182,7 @@ def test_that_somebody_forgets_is_told_like_anything_else() -> None:
     assert _left(said) == [said]
 
 
-@pytest.mark.parametrize("by", ["user", "system"])
+@every_case("by", ["user", "system"])
 def test_a_retraction_that_is_written_takes_back(by: Literal["user", "system"]) -> None:
     with SupervisorMemory(Settings(embedding_model="none")) as memory:
         kept = memory.write("I prefer pie charts.", user_id="ada")

@@ -175,7 +175,7 @@ WHO_ZH = ["我外公", "我的邻居", "咱们的会计", "我表妹", "王医�
 IS_ZH = ["怕高", "喜欢靠窗的座位", "九点以后不吃东西", "开面包车上班"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [("Sales fell in April", "The train was late in April"), ("五月客流增长", "五月雨水很多")],
 )
@@ -243,7 +243,7 @@ def test_what_says_more_or_less_than_a_value_states_no_attribute(text: str) -> N
     assert stated(text) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other", "differs"),
     [
         ("My manager is Noor.", "My manager is Noor Haddad.", False),

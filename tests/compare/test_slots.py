@@ -135,7 +135,7 @@ def everything(text: str) -> list[object]:
     return [getattr(Slots(text), name) for name in traits if not name.startswith("_")]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new", "another"),
     [
         ("The handbook is a forty-page booklet.", "The handbook is reviewed every 3 years.", False),
@@ -154,7 +154,7 @@ def test_a_figure_gives_one_of_another_kind_no_new_value(old: str, new: str, ano
     assert gives_another_figure(Slots(old), Slots(new)) is another
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new", "replaces"),
     [
         ("灯坏了3次，找老周。", "老周的分机由4471改成了4490。", False),

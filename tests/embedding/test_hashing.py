@@ -10,6 +10,7 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.embedding.protocol import Embedder
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.testing.embedder_contract import EmbedderContract
+from tests.cases import every_case
 
 
 class TestHashing(EmbedderContract):
@@ -34,7 +35,7 @@ def test_another_process_gives_the_same_vector() -> None:
     assert other.stdout.strip() == HashingEmbedder().embed_query("green tea 绿茶").tobytes().hex()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("query", "shares", "differs"),
     [
         ("green tea", "likes green tea", "drives a red car"),

@@ -12,6 +12,7 @@ from supervisor_memory.embedding.langchain import LangChainEmbedder
 from supervisor_memory.embedding.protocol import Calibration, Embedder
 from supervisor_memory.errors import BadVector, EmbeddingError
 from supervisor_memory.testing.embedder_contract import EmbedderContract
+from tests.cases import every_case
 
 
 class Counting(Embeddings):
@@ -102,7 +103,7 @@ def test_a_failing_server_is_an_embedding_error_without_the_text() -> None:
         assert isinstance(caught.value.__cause__, ConnectionError)
 
 
-@pytest.mark.parametrize("answer", [[1.0, 2.0], [float("nan")] * 3, [0.0] * 3])
+@every_case("answer", [[1.0, 2.0], [float("nan")] * 3, [0.0] * 3])
 def test_a_bad_answer_is_refused(answer: list[float]) -> None:
     embedder = LangChainEmbedder(Broken(answer), dimension=3)
     with pytest.raises(BadVector, match="vector of Broken"):

@@ -43,7 +43,7 @@ def test_minilm_is_the_default_and_goes_by_both_names(model: str | None) -> None
     assert fingerprint(model) == "all-MiniLM-L6-v2@int8-1.0.0/384"
 
 
-@pytest.mark.parametrize("model", ["multilingual-e5-small", "intfloat/multilingual-e5-small"])
+@every_case("model", ["multilingual-e5-small", "intfloat/multilingual-e5-small"])
 def test_e5_goes_by_both_names(model: str) -> None:
     assert fingerprint(model).startswith("multilingual-e5-small@")
 
@@ -130,7 +130,7 @@ def test_damaged_weights_in_a_folder_are_an_embedding_error(folder: Path) -> Non
         embedder.embed_query("tea")
 
 
-@pytest.mark.parametrize("model", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
+@every_case("model", ["./nowhere", "/no/such/folder", "~/no-such-folder", "a/b/c"])
 def test_a_folder_that_does_not_exist_is_an_error(model: str) -> None:
     with pytest.raises(SettingsError, match="no such folder"):
         open_embedder(model, dimension=None)

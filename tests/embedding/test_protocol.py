@@ -19,7 +19,7 @@ def test_relevance_grows_from_unrelated_to_same_and_stays_in_bounds(cosine: floa
     assert HALF_WAY.relevances(np.array([[cosine]])) == pytest.approx(relevance)
 
 
-@pytest.mark.parametrize("same", [0.2, 0.1, float("nan")])
+@every_case("same", [0.2, 0.1, float("nan")])
 def test_a_calibration_that_separates_nothing_is_refused(same: float) -> None:
     with pytest.raises(ValueError, match="must be above"):
         Calibration(unrelated=0.2, same=same)
@@ -31,7 +31,7 @@ def test_a_good_vector_comes_back_as_a_unit_of_float32() -> None:
     assert vector == pytest.approx([0.6, 0.8])
 
 
-@pytest.mark.parametrize("scale", [1e-8, 1e-3, 1e30, 1e300])
+@every_case("scale", [1e-8, 1e-3, 1e30, 1e300])
 def test_the_length_of_a_vector_does_not_matter(scale: float) -> None:
     assert check_vector([3 * scale, 4 * scale], dimension=2, what="a vector") == pytest.approx([0.6, 0.8])
 

@@ -3,9 +3,8 @@
 import ast
 from pathlib import Path
 
-import pytest
-
 from tests import programs
+from tests.cases import every_case
 
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 BARE, GUARDED = "04_bare_store_is_poisoned.py", "04_guarded_store_denies.py"
@@ -45,7 +44,7 @@ def test_on_a_guarded_store_the_same_is_denied_changes_nothing_and_is_audited_by
     ]
 
 
-@pytest.mark.parametrize("name", [BARE, GUARDED])
+@every_case("name", [BARE, GUARDED])
 def test_an_attack_takes_at_most_25_lines_of_code(name: str) -> None:
     source = (EXAMPLES / name).read_text(encoding="utf-8")
     told: set[int] = set()

@@ -21,6 +21,7 @@ from supervisor_memory.errors import GraphError, UnknownNode
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.scripted import call_of
 from tests.breadth import HOW
+from tests.cases import every_case
 from tests.host.graphs import (
     ASK,
     CANARY,
@@ -175,7 +176,7 @@ def test_an_unknown_node_is_named_with_those_there_are() -> None:
             memory.attach(builder, agents=["wroker"])
 
 
-@pytest.mark.parametrize("thing", [None, "graph", object(), lambda state: state, ToolNode([])])
+@every_case("thing", [None, "graph", object(), lambda state: state, ToolNode([])])
 def test_what_is_no_graph_is_refused(thing: Any) -> None:
     with open_memory() as memory, pytest.raises(GraphError, match="pass a StateGraph"):
         memory.attach(thing)

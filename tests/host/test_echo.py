@@ -13,6 +13,7 @@ from langgraph_swarm import create_handoff_tool, create_swarm
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests.breadth import size
+from tests.cases import every_case
 from tests.host.graphs import Graph, Team, config, model, open_memory
 
 TURNS = size(50, less=15)
@@ -158,7 +159,7 @@ def with_finding(found: str) -> Any:
 # --- handoffs
 
 
-@pytest.mark.parametrize("mode", ["last_message", "full_history"])
+@every_case("mode", ["last_message", "full_history"])
 def test_the_bookkeeping_of_create_supervisor_is_kept_nowhere(mode: Any) -> None:
     with open_memory() as memory:
         boss = model(call_of("transfer_to_math"), "The sum is 4 million for May.")

@@ -26,6 +26,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
 from tests.breadth import HOW
+from tests.cases import every_case
 from tests.faulty import FaultyBackend
 from tests.host.graphs import (
     ASK,
@@ -226,7 +227,7 @@ async def test_what_an_agent_leaves_behind_may_be_of_any_kind(how: str) -> None:
         assert len(state["side_effects"]) == 2 * len(effects)
 
 
-@pytest.mark.parametrize("result", [None, "text", 7, [], (), [None], {}, {"messages": None}])
+@every_case("result", [None, "text", 7, [], (), [None], {}, {"messages": None}])
 def test_a_node_may_give_back_anything_that_langgraph_takes(result: Any) -> None:
     def wrapped(wrap: Callable[[Any], Any]) -> Any:
         builder = Graph(Team)

@@ -18,6 +18,7 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.breadth import HOW
+from tests.cases import every_case
 from tests.host.graphs import Graph, Team, asking, config, model, open_memory, outcomes, raw
 
 SQL = "SELECT region FROM sales WHERE year = 2026"
@@ -246,7 +247,7 @@ def test_what_a_tool_found_is_recalled_in_the_next_session(backend: str, tmp_pat
         assert "31 left-handed teapots" in boss.prompts[0]
 
 
-@pytest.mark.parametrize("fault", ["hangs", "nonsense"])
+@every_case("fault", ["hangs", "nonsense"])
 def test_a_model_that_hangs_or_talks_nonsense_changes_no_answer(fault: str) -> None:
     def bad(_: Any) -> str:
         if fault == "hangs":

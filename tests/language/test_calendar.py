@@ -11,6 +11,7 @@ from supervisor_memory import Record, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import new_id
 from supervisor_memory.stores.protocol import Change, Commit
+from tests.cases import every_case
 
 BEYOND = [1e12, -1e12, 253_402_300_800.0, -62_135_596_801.0, "300000000000"]
 WITHIN = [0.0, 253_402_300_799.0, -62_135_596_800.0, "9999-12-31", datetime(1, 1, 2, tzinfo=UTC)]
@@ -20,7 +21,7 @@ def opened() -> SupervisorMemory:
     return SupervisorMemory(Settings(embedding_model="none"))
 
 
-@pytest.mark.parametrize("when", BEYOND)
+@every_case("when", BEYOND)
 def test_a_time_beyond_the_calendar_is_refused_with_a_reason(when: float | str) -> None:
     with opened() as memory:
         if not isinstance(when, str):
@@ -60,7 +61,7 @@ def test_an_import_refuses_a_line_with_such_a_time_and_takes_the_others() -> Non
     assert len(again.get_all(user_id="ada")) == 1
 
 
-@pytest.mark.parametrize("when", [1e12, -1e12])
+@every_case("when", [1e12, -1e12])
 def test_such_a_time_that_is_stored_already_breaks_no_store(when: float) -> None:
     with opened() as memory:
         id_ = new_id()

@@ -6,11 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, lexicon
 from supervisor_memory.understand import mentions, relations, subject  # noqa: F401 - they fill places of the files
+from tests.cases import every_case
 
 LANGUAGE = Path(supervisor_memory.__file__).parent / "language"
 FOLDERS = {"en": "en", "zh": "zh", "both": ""}
@@ -58,7 +57,7 @@ def compiled(words: Lexicon, key: str, pattern: str) -> "re.Pattern[str]":
     return re.compile(words.compiled(pattern, key).pattern, words.compiled(pattern, key).flags)
 
 
-@pytest.mark.parametrize("language", FOLDERS)
+@every_case("language", FOLDERS)
 def test_every_way_of_saying_something_has_an_example_and_none_contradicts(language: str) -> None:
     wrong = []
     for name in NAMES:
@@ -81,7 +80,7 @@ def test_no_example_is_of_a_list_that_is_gone() -> None:
     assert EXAMPLES.keys() - there == set()
 
 
-@pytest.mark.parametrize("language", FOLDERS)
+@every_case("language", FOLDERS)
 def test_no_way_of_saying_something_repeats_without_bound_what_takes_many_forms(language: str) -> None:
     """A repetition without bound stands only of a choice between words, where it gives nothing of another."""
     parse = __import__("re._parser", fromlist=["parse"]).parse

@@ -12,6 +12,7 @@ import pytest
 
 import supervisor_memory
 from supervisor_memory.language.lexicon import Lexicon, LexiconError, lexicon
+from tests.cases import every_case
 from tests.language.patterns import every_pattern
 
 PACKAGE = Path(supervisor_memory.__file__).parent
@@ -131,7 +132,7 @@ def test_every_entry_of_a_file_is_used() -> None:
     assert unused == []
 
 
-@pytest.mark.parametrize("room", ["understand", "compare", "redact"])
+@every_case("room", ["understand", "compare", "redact"])
 def test_words_and_patterns_stand_in_the_files_and_not_in_python(room: str) -> None:
     found = [
         f"{file.name}:{node.lineno}: {node.value}"
@@ -226,7 +227,7 @@ def test_a_pattern_is_compiled_when_it_is_first_used() -> None:
         broken.search("green")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("toml", "told"),
     [
         ("tea = '{leaf}'", "given.toml: tea names {leaf}"),

@@ -1,7 +1,5 @@
 """Which word may be meant by another."""
 
-import pytest
-
 from supervisor_memory.language.resembling import Words, is_like_a_word, is_slip_of
 from tests.cases import every_case
 
@@ -62,7 +60,7 @@ def test_a_name_is_a_slip_of_another_name_though_both_are_words() -> None:
     assert Words.of(["the Hatter is here"]).may_name("Matter")
 
 
-@pytest.mark.parametrize("word", ["hanbdook", "childen", "recieve"])
+@every_case("word", ["hanbdook", "childen", "recieve"])
 def test_a_misspelled_word_is_like_one_of_the_vocabulary(word: str) -> None:
     assert is_like_a_word(word)
 

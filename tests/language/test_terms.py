@@ -13,7 +13,7 @@ from supervisor_memory.language.terms import STOP_WORDS, has_cjk, language, term
 from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("Flights were delayed", ("flight", "delay")),
@@ -51,7 +51,7 @@ def test_terms_of_a_text(text: str, expected: tuple[str, ...]) -> None:
     assert terms(text) == expected
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "record"),
     [
         ("how were flights delayed?", "A delayed flight arrives 15 minutes late."),

@@ -30,7 +30,7 @@ def test_what_a_text_costs(text: str, tokens: int) -> None:
     assert count_tokens(text) == tokens
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "known"),
     [
         # Counted once with the tokenizer of GPT-4.
@@ -65,7 +65,7 @@ def test_a_megabyte_takes_a_moment(text: str) -> None:
     assert time.perf_counter() - started < 5
 
 
-@pytest.mark.parametrize("line", ["She said: 12 flights … were late 😀", "航班晚点了…… 两个小时", "a  \n  b"])
+@every_case("line", ["She said: 12 flights … were late 😀", "航班晚点了…… 两个小时", "a  \n  b"])
 def test_a_long_text_costs_as_much_as_its_lines_and_their_ends(line: str) -> None:
     assert count_tokens("\n".join([line] * 500)) == 500 * count_tokens(line) + 499
 

@@ -1,12 +1,11 @@
 """Which English words are unusual."""
 
-import pytest
-
 from supervisor_memory.language.terms import terms
 from supervisor_memory.language.vocabulary import unusual
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text", ["The machines answered", "Companies calculate", "He happily carries boxes", "during the day"]
 )
 def test_a_word_is_known_in_each_of_its_forms(text: str) -> None:

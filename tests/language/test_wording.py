@@ -5,6 +5,7 @@ import pytest
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 
 RIVALS = [
     ("Threshold is -5", "Threshold is 5"),
@@ -38,7 +39,7 @@ def test_neither_of_two_rivals_gets_lost(one: str, other: str, embedding: str) -
     assert one in kept or (second.status == "updated" and one in earlier)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("longer", "shorter"),
     [
         ("Use tables in the weekly report by default.", "use tables in the weekly report"),

@@ -86,13 +86,13 @@ def test_a_name_is_either_taken_as_it_is_or_refused_with_an_error_of_ours(text: 
     assert not refusal or "user id" in refusal
 
 
-@pytest.mark.parametrize("empty", ["", " \n", "\u200b\u200d", "\ufeff"])
+@every_case("empty", ["", " \n", "\u200b\u200d", "\ufeff"])
 def test_content_with_nothing_visible_is_refused(empty: str) -> None:
     with pytest.raises(InvalidContent, match="nothing visible"):
         check_content(empty)
 
 
-@pytest.mark.parametrize("control", ["a\x00b", "a\x1b[31mb", "a\x7f", "a\ud800"])
+@every_case("control", ["a\x00b", "a\x1b[31mb", "a\x7f", "a\ud800"])
 def test_content_with_control_characters_is_refused(control: str) -> None:
     with pytest.raises(InvalidContent, match="control character"):
         check_content(control)
@@ -106,7 +106,7 @@ def test_ten_megabytes_are_refused_and_not_cut() -> None:
         check_content("口" * (MAX_CONTENT_BYTES // 3 + 1))
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("first", "rest"),
     [
         ("a. " * 20_000 + "\n\n", "b. " * 20_000),
@@ -126,7 +126,7 @@ def test_content_is_kept_in_nfc() -> None:
     assert check_content("cafe\u0301 ") == "caf\u00e9"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("Likes tea.", "likes  tea"),

@@ -9,6 +9,7 @@ from supervisor_memory import InvalidContent, Outcome, RecordNotFound, Scope, Se
 from supervisor_memory.model.records import SourceClass
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 FACTS = (
     "The harbour board, also called dash_40, reads from fct_ships.",
@@ -60,7 +61,7 @@ ONE_THING = [
 ]
 
 
-@pytest.mark.parametrize(("told", "one", "other"), ONE_THING)
+@every_case(("told", "one", "other"), ONE_THING)
 def test_a_thing_under_two_names_is_one_and_both_lead_to_all_of_it(told: str, one: str, other: str) -> None:
     memory = SupervisorMemory(Settings(embedding_model="none"))
     is_chinese = not one.isascii()
@@ -126,7 +127,7 @@ def test_no_agent_or_tool_makes_one_thing_of_two(
     assert "same_as" in {link.relationship for link in found.links}  # it stays told, with who told it
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("facts", "one", "label"),
     [
         (("Lena Vogt (CFO) owns pay_job.", "Ida Moe (CFO) owns tax_job."), "Lena Vogt", "CFO"),
@@ -148,7 +149,7 @@ def test_what_stands_in_brackets_behind_two_names_names_neither(
     assert "same_as" not in {link.relationship for link in of_one.links}
 
 
-@pytest.mark.parametrize(
+@every_case(
     "facts",
     [
         (

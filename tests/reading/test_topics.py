@@ -15,6 +15,7 @@ from supervisor_memory.model.records import KINDS, SESSION_FAMILY, Filter, Sourc
 from supervisor_memory.reading.topics import Topic, table_of_contents
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import record
+from tests.cases import every_case
 from tests.opened import EACH, opened
 
 LINE = re.compile(r"- (?P<kind>[a-z-]+)\((?P<target>[^()\n:]+)\): (?P<description>[^\n]+)")
@@ -177,7 +178,7 @@ def test_each_topic_leads_to_its_records_and_the_log_says_which_were_seen() -> N
         assert len(seen) == 3
 
 
-@pytest.mark.parametrize("amount", [-1, 1.5, True, "many"])
+@every_case("amount", [-1, 1.5, True, "many"])
 def test_a_budget_that_is_no_number_of_tokens_is_refused(amount: Any) -> None:
     with SupervisorMemory(Settings(embedding_model="none")) as memory, pytest.raises(InvalidContent):
         memory.topics(user_id="alice", max_tokens=amount)

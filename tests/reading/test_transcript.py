@@ -13,6 +13,7 @@ from supervisor_memory.errors import InvalidContent, RecordNotFound
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Message
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.opened import EACH, opened
 
 TALK = [
@@ -175,7 +176,7 @@ def test_who_read_which_messages_is_in_the_access_log() -> None:
         assert [op for op, _ in rows].count("session") == len(TALK)
 
 
-@pytest.mark.parametrize("around", [-1, 0.5, True, None])
+@every_case("around", [-1, 0.5, True, None])
 def test_around_is_a_number_of_messages(around: Any) -> None:
     with remembering() as memory, pytest.raises(InvalidContent):
         memory.messages("any", around=around)

@@ -3,13 +3,12 @@
 import json
 import math
 
-import pytest
-
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import EMBEDDED_AS
 from supervisor_memory.recipes.a_mem import NOTE, PUBLISHED, framed
 from supervisor_memory.recipes.operators.links import LINKS
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.recipes.vectors import Given
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
@@ -118,7 +117,7 @@ def test_the_model_describes_links_and_changes_the_right_neighbour() -> None:
         ]
 
 
-@pytest.mark.parametrize("answer", ["no", "{}", '{"keywords": 3, "context": [], "tags": [1]}', "[1]"])
+@every_case("answer", ["no", "{}", '{"keywords": 3, "context": [], "tags": [1]}', "[1]"])
 def test_an_answer_that_describes_nothing_leaves_the_note_to_the_rules(answer: str) -> None:
     with SupervisorMemory(
         SETTINGS, recipe="a_mem", embedder=embedder(), llm=ScriptedModel(script=[answer] * 4)

@@ -7,6 +7,7 @@ import pytest
 from supervisor_memory import Settings, SettingsError, SupervisorMemory
 from supervisor_memory.recipes.emotional_rag import MOOD, NAMES, PUBLISHED, apart, by_strategy
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 CONTEXTS, MOODS = (0.4, 0.7, 0.2), (0.5, 0.1, 0.9)
 GLAD = json.dumps(dict(zip(NAMES, (9, 7, 1, 1, 1, 1, 1, 1), strict=True)))
@@ -14,7 +15,7 @@ ANGRY = json.dumps(dict(zip(NAMES, (1, 1, 1, 1, 1, 6, 9, 1), strict=True)))
 SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("strategy", "pool", "order"),
     [
         ("C-A", 20, [1, 0, 2]),  # .9, .8, 1.1
@@ -47,7 +48,7 @@ def test_of_two_that_say_the_same_the_one_in_the_mood_of_the_question_comes_firs
     assert "The depot in Kiel closed early." in model.prompts[0]
 
 
-@pytest.mark.parametrize("answer", ["glad", "{}", GLAD.replace("9", "99"), '{"joy": "x"}', "[1]"])
+@every_case("answer", ["glad", "{}", GLAD.replace("9", "99"), '{"joy": "x"}', "[1]"])
 def test_what_is_no_mood_is_not_kept(answer: str) -> None:
     with SupervisorMemory(SETTINGS, recipe="emotional_rag", llm=ScriptedModel(script=[answer])) as memory:
         (one,) = memory.add_many(["The depot closed."], user_id="ada", infer=False)

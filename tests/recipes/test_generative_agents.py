@@ -17,6 +17,7 @@ from supervisor_memory.recipes.operators.order import weigh
 from supervisor_memory.testing.clock import MONDAY, FixedClock
 from supervisor_memory.testing.ports import ports, record
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 EQUAL = Constants(recency=1.0, importance=1.0, relevance=1.0)
 HOURS, IMPORTANCE, COSINES = (1.0, 24.0, 240.0), (2.0, 8.0, 5.0), (0.9, 0.5, 0.1)
@@ -26,9 +27,7 @@ def test_recency_falls_by_half_a_percent_an_hour() -> None:
     assert [round(Constants().hourly_decay ** hours, 4) for hours in HOURS] == [0.995, 0.8867, 0.3003]
 
 
-@pytest.mark.parametrize(
-    ("constants", "scores"), [(EQUAL, (2.0, 2.344, 0.5)), (Constants(), (3.5, 3.922, 1.0))]
-)
+@every_case(("constants", "scores"), [(EQUAL, (2.0, 2.344, 0.5)), (Constants(), (3.5, 3.922, 1.0))])
 def test_the_score_is_the_sum_of_three_that_are_normalised(
     constants: Constants, scores: tuple[float, ...]
 ) -> None:

@@ -59,7 +59,7 @@ def plan_of(hits: list[Hit], *terms: str) -> Recalling:
     return Recalling(Turn(asked.text, Scope("alice"), purpose="hits"), query=asked, hits=Hits(tuple(hits)))
 
 
-@pytest.mark.parametrize("weights", ["code", "paper"])
+@every_case("weights", ["code", "paper"])
 def test_generative_agents(weights: str) -> None:
     told = golden("generative_agents")
     c = generative_agents.Constants(**told[weights]["weights"])
@@ -129,7 +129,7 @@ def test_emotional_rag() -> None:
         assert [names[place] for place in found] == told[order]
 
 
-@pytest.mark.parametrize("case", golden("scm")["cases"])
+@every_case("case", golden("scm")["cases"])
 def test_scm(case: Any) -> None:
     tokens: dict[str, int] = {}
     answers: dict[str, bool] = {}
@@ -156,7 +156,7 @@ def test_scm(case: Any) -> None:
     assert kept == {name: way for name, way in case["choice"].items() if way != "drop"}
 
 
-@pytest.mark.parametrize("run", golden("secom")["runs"])
+@every_case("run", golden("secom")["runs"])
 def test_secom(run: Any) -> None:
     with SupervisorMemory(SETTINGS, recipe="secom") as memory:
         for n in range(run["exchanges"]):
@@ -192,7 +192,7 @@ def told_of(triples: Any) -> list[Record]:
     ]
 
 
-@pytest.mark.parametrize("begun", ["from_one", "from_two"])
+@every_case("begun", ["from_one", "from_two"])
 def test_hipporag(begun: str) -> None:
     told = golden("hipporag")
     records = told_of(told["triples"])
@@ -314,7 +314,7 @@ def test_a_group_is_told_as_far_as_is_asked_where_others_lie_nearer(monkeypatch:
     assert [hit.record.content.split()[1] for hit in found] == ["near"] * 15 + ["far"] * 10
 
 
-@pytest.mark.parametrize("top", ["5", "10"])
+@every_case("top", ["5", "10"])
 def test_locomo(top: str) -> None:
     told = golden("locomo")
     observed = told["observations"]
@@ -366,7 +366,7 @@ SPOKEN = {
 """What is said where the table has the text of the note that it is about."""
 
 
-@pytest.mark.parametrize("act", [act for act in golden("mem0")["acts"] if act["answer"][0]["text"]])
+@every_case("act", [act for act in golden("mem0")["acts"] if act["answer"][0]["text"]])
 def test_mem0_does_what_the_model_says(act: Any) -> None:
     old = [*golden("mem0")["old"].values()]
     model = ScriptedModel(script=['{"operation": "ADD"}'] * (len(old) - 1))
@@ -406,7 +406,7 @@ def test_mem0_without_a_model(case: Any) -> None:
     assert left == ({old, new} if case["why"] == "conveys the same" else of_the_four[case["event"]])
 
 
-@pytest.mark.parametrize("search", golden("mem0g")["search"])
+@every_case("search", golden("mem0g")["search"])
 def test_mem0g_search(search: Any) -> None:
     touched = search["touched"]
     assert bm25(search["question"].split(), touched) == near(search["bm25"])
@@ -429,7 +429,7 @@ def test_mem0g_search(search: Any) -> None:
         assert not [each for each in found if each in search["untouched"]]
 
 
-@pytest.mark.parametrize("case", golden("mem0g")["obsolete"])
+@every_case("case", golden("mem0g")["obsolete"])
 def test_mem0g_tells_no_relation_that_no_longer_holds(case: Any) -> None:
     with SupervisorMemory(SETTINGS, recipe="mem0g") as memory:
         first, _ = (memory.write(text, user_id="ada") for text in case["said"])

@@ -32,9 +32,7 @@ SETTINGS = Settings(embedding_model="hashing", queue_worker=False)
 CHAIN = (np.array([0, 0, 1, 1, 2]), np.array([3, 4, 4, 5, 5]))
 
 
-@pytest.mark.parametrize(
-    ("damping", "records"), [(0.5, (0.30941, 0.02233, 0.00160)), (0.85, (0.32090, 0.10802, 0.03055))]
-)
+@every_case(("damping", "records"), [(0.5, (0.30941, 0.02233, 0.00160)), (0.85, (0.32090, 0.10802, 0.03055))])
 def test_a_chain_is_walked_as_it_is_solved_exactly(damping: float, records: tuple[float, ...]) -> None:
     """The figures are of (I - dP)x = (1 - d)s, solved by others, with the walk begun at e0."""
     reset = np.array([0.0, 0.0, 0.0, 1.0, 0.0, 0.0])
@@ -106,7 +104,7 @@ BRIDGE = [
 ]
 
 
-@pytest.mark.parametrize(("name", "hops"), [("hipporag", 3), ("hipporag2", 2)])
+@every_case(("name", "hops"), [("hipporag", 3), ("hipporag2", 2)])
 def test_a_walk_finds_what_the_first_facts_name(name: str, hops: int) -> None:
     with SupervisorMemory(SETTINGS, recipe=name) as memory:
         memory.add_many(BRIDGE, user_id="ada", infer=False)
@@ -120,7 +118,7 @@ def test_a_walk_finds_what_the_first_facts_name(name: str, hops: int) -> None:
         assert found.notes[-1].startswith(f"{name} without a model: ")
 
 
-@pytest.mark.parametrize("order", [hipporag.by_names, hipporag2.by_pagerank])
+@every_case("order", [hipporag.by_names, hipporag2.by_pagerank])
 def test_what_was_said_is_joined_by_its_words(order: Any) -> None:
     told = [
         ("It rained all of Sunday.", "Max"),
@@ -177,6 +175,6 @@ def test_a_model_tells_the_triples_and_keeps_the_facts_that_help() -> None:
         assert 0.0 < found[2][0].parts["hipporag2"] < 1.0
 
 
-@pytest.mark.parametrize("told", [None, "x", [["a", "b"]], [["a", 1, "c"]], [["a", "b", " "]]])
+@every_case("told", [None, "x", [["a", "b"]], [["a", 1, "c"]], [["a", "b", " "]]])
 def test_what_is_no_triple_is_left_out(told: object) -> None:
     assert triples_in(told) == []

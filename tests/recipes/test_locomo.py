@@ -1,17 +1,16 @@
 """LoCoMo's retrieval: what is embedded, and its three units."""
 
-import pytest
-
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import Message, Scope
 from supervisor_memory.recipes.locomo import PUBLISHED
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 from tests.recipes.vectors import Given
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("when", "date"),  # as conversations of the data set are dated
     [(1_683_554_160.0, "1:56 pm on 8 May, 2023"), (1_685_577_600.0, "12:00 am on 1 June, 2023")],
 )
@@ -23,7 +22,7 @@ def test_an_observation_is_embedded_behind_its_date(when: float, date: str) -> N
         assert given.texts[-1] == f"{date}. Kim went to Kiel."
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("unit", "found"),
     [
         ("observation", ["GMV means gross merchandise value."]),

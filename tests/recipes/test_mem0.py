@@ -1,7 +1,5 @@
 """Mem0, as its paper has it: the model's operation is done, or the rules decide."""
 
-import pytest
-
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests.cases import every_case
@@ -10,7 +8,7 @@ SETTINGS = Settings(embedding_model="none", queue_worker=False)
 OLD, NEW = "Ada likes cheese pizza.", "Ada likes chicken pizza as well."
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("answer", "status", "texts"),
     [
         ('{"operation": "ADD"}', "added", {OLD, NEW}),

@@ -143,7 +143,7 @@ def test_a_model_looks_up_messages_by_letters_and_by_day_and_stops_after_three_s
         assert "Crate 0 holds kiwis." in model.prompts[1]
 
 
-@pytest.mark.parametrize("asked", AGENT["calls"])
+@every_case("asked", AGENT["calls"])
 def test_a_call_finds_what_the_published_function_finds(asked: dict[str, Any]) -> None:
     arguments = {name: value for name, value in asked.items() if name != "found"}
     clock, model = FixedClock(), ScriptedModel(script=[json.dumps(arguments), call("none")])
@@ -176,7 +176,7 @@ def test_of_what_is_found_a_model_reads_the_first_three_thousand_characters() ->
     assert "x" * (told["read"] + 1) not in model.prompts[1]
 
 
-@pytest.mark.parametrize("answer", ["no", "[1]", call("rm"), call("conversation_search"), call("none")])
+@every_case("answer", ["no", "[1]", call("rm"), call("conversation_search"), call("none")])
 def test_a_call_that_there_is_not_ends_the_search(answer: str) -> None:
     model = ScriptedModel(script=[answer])
     with SupervisorMemory(SETTINGS, recipe="memgpt_agent", llm=model, clock=FixedClock()) as memory:

@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.audit.rows import Access
 from supervisor_memory.model.records import TIER, Record
@@ -14,6 +12,7 @@ from supervisor_memory.recipes.operators.topics import KNOWLEDGE, PORTRAIT, TOPI
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 from tests.recipes.test_golden import golden, near
 from tests.recipes.vectors import Given
 
@@ -46,7 +45,7 @@ def test_heat_and_what_makes_two_topics_one_are_those_of_the_published_code() ->
         assert (found, found >= PUBLISHED.checked({}).joins_from) == (near(each["score"]), each["joins"])
 
 
-@pytest.mark.parametrize("case", GOLDEN["short"])
+@every_case("case", GOLDEN["short"])
 def test_over_ten_pages_the_oldest_leave_short_term_memory(case: dict[str, int]) -> None:
     with SupervisorMemory(SETTINGS, recipe="memoryos") as memory:
         ids = say(memory, case["pairs"])

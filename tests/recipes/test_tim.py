@@ -6,6 +6,7 @@ import pytest
 from supervisor_memory import Settings, SettingsError, SupervisorMemory
 from supervisor_memory.recipes.operators.lsh import group_of
 from supervisor_memory.recipes.tim import PUBLISHED
+from tests.cases import every_case
 from tests.recipes.vectors import Given
 
 SETTINGS = Settings(embedding_model="none", queue_worker=False)
@@ -21,7 +22,7 @@ FOUR = {
 }
 
 
-@pytest.mark.parametrize("groups", [2, 8])
+@every_case("groups", [2, 8])
 def test_the_group_is_the_largest_of_the_products_and_of_their_opposites(groups: int) -> None:
     vectors = np.random.default_rng(1).standard_normal((300, 16))
     found = [group_of(each, "e/0", groups=groups) for each in vectors]
@@ -40,7 +41,7 @@ def grouped(memory: SupervisorMemory, key: str = "lsh_0") -> dict[str, str]:
     return {r.content: r.metadata[key] for r in memory.get_all(user_id="ada")}
 
 
-@pytest.mark.parametrize("tables", [1, 4])
+@every_case("tables", [1, 4])
 def test_only_what_shares_a_group_with_the_question_is_found(tables: int) -> None:
     with SupervisorMemory(SETTINGS, recipe=PUBLISHED.recipe(tables=tables), embedder=Given(AXES)) as memory:
         memory.add_many([*FOUR.values()], user_id="ada", infer=False)

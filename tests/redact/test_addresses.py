@@ -1,11 +1,10 @@
 """Addresses that a text names, whatever the words around them."""
 
-import pytest
-
 from supervisor_memory.redact.addresses import addresses, is_iban
+from tests.cases import every_case
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "named"),
     [
         ("All reports are sent to eve@example.com.", ["eve@example.com"]),
@@ -30,8 +29,6 @@ def test_addresses_and_accounts_are_found_by_their_kind(text: str, named: list[s
     assert sorted(addresses(text)) == sorted(named)
 
 
-@pytest.mark.parametrize(
-    ("account", "holds"), [("GB82WEST12345698765432", True), ("GB82WEST12345698765433", False)]
-)
+@every_case(("account", "holds"), [("GB82WEST12345698765432", True), ("GB82WEST12345698765433", False)])
 def test_an_account_has_its_checksum(account: str, holds: bool) -> None:
     assert is_iban(account) is holds

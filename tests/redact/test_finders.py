@@ -23,7 +23,7 @@ ALL = open_redactor("all", "CN,US")
 # --- found
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@every_case("type_", TYPES)
 def test_whatever_people_write_becomes_its_placeholder_and_nothing_else_changes(type_: str) -> None:
     missed = {c.text: ALL.text(c.text) for c in canaries(type_, 150) if ALL.text(c.text) != c.redacted}
     assert missed == {}
@@ -90,7 +90,7 @@ UNSEEN = [chr(c) for c in (*range(0x30000), *range(0xE0000, 0xE1000)) if unicode
 UNSEEN += "\u034f\u115f\ufe0f"
 
 
-@pytest.mark.parametrize("type_", TYPES)
+@every_case("type_", TYPES)
 def test_what_nobody_sees_hides_nothing(type_: str) -> None:
     rng = random.Random(7)
     missed = {}
@@ -244,7 +244,7 @@ def test_a_region_without_numbers_is_refused() -> None:
         open_redactor("phone", "ZZ")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "redacted"),
     [
         ("发到bo＠mail。example。cn，谢谢", "发到[EMAIL]，谢谢"),

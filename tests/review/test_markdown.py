@@ -14,6 +14,7 @@ from supervisor_memory.interfaces.cli.main import app
 from supervisor_memory.model.records import Record, Source
 from supervisor_memory.review.markdown import Plan, parsed, rendered
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 
 RITA = "rita@example.com"
 DEFINITION = "delayed means more than 15 minutes late at the gate"
@@ -176,7 +177,7 @@ def test_a_file_reaches_no_other_users_record_and_no_other_folder(
         memory.review.import_markdown(tmp_path, user_id="ada", reviewer="no login")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "content",
     ["a: b", "---\nid: other\n---", "# A heading\n\n- one\n- two", "客单价：每位客户的平均订单金额", "true"],
 )

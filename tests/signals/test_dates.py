@@ -4,7 +4,6 @@ import math
 from datetime import UTC, datetime
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -203,7 +202,7 @@ def test_what_is_told_from_another_day_is_named_with_that_day(text: str, told: s
     assert spoken(text) == [told, base]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "expected"),
     [
         ("in May and July 2023", ["2023-05-01..2023-06-01", "2023-07-01..2023-08-01"]),
@@ -291,7 +290,7 @@ def test_a_question_for_a_time_is_known(text: str) -> None:
     assert asks_when(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Who helps her when she is sad?",
@@ -428,9 +427,7 @@ def test_a_year_is_a_year() -> None:
     assert (year.end - year.start) / DAY == 366
 
 
-@pytest.mark.parametrize(
-    "text", [" to ".join(["May"] * 32), "到".join(["5月"] * 32), "-".join(["Christmas"] * 32)]
-)
+@every_case("text", [" to ".join(["May"] * 32), "到".join(["5月"] * 32), "-".join(["Christmas"] * 32)])
 def test_a_chain_of_dates_is_read_as_pairs(text: str) -> None:
     # Every link once took twice the time of the one before it; this would not end.
     assert len(named_dates(text, at("2026-11-22"))) >= 1

@@ -10,6 +10,7 @@ from supervisor_memory.errors import SettingsError
 from supervisor_memory.model.records import Weights
 from supervisor_memory.signals.index import Floats
 from supervisor_memory.signals.measure import base, scaled
+from tests.cases import every_case
 
 ALONE = np.array([True, True])
 ANY = st.lists(st.floats(width=32, allow_infinity=False), max_size=20)
@@ -37,7 +38,7 @@ def test_without_meaning_a_fact_is_found_like_any_record(words: list[float]) -> 
     assert base(signals, alone=ALONE).tolist() == base(signals).tolist()
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("weights", "fault"),
     [
         ({"colour": 1.0}, "colour is no signal; there are meaning, words"),

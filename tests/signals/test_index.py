@@ -12,6 +12,7 @@ from supervisor_memory.signals import index as index_module
 from supervisor_memory.signals.index import GAP_SECONDS, Entry, Index, Postings, entry_of, information
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
+from tests.cases import every_case
 
 KEYS = range(12)
 TERMS = ("tea", "green", "lisbon", "绿茶", "喝绿")
@@ -143,7 +144,7 @@ def test_sessions_do_not_mix() -> None:
     assert list(index.before[:6]) == [-1, -1, 0, 1, 2, 3]
 
 
-@pytest.mark.parametrize("count", [3, 40])
+@every_case("count", [3, 40])
 def test_facts_have_no_neighbours_however_many_they_are(count: int) -> None:
     entries = {n: entry_of(record(f"fact {n}", source=Source(session_id="s"))) for n in range(count)}
     for index in (afresh(entries), loaded(entries)):
@@ -153,7 +154,7 @@ def test_facts_have_no_neighbours_however_many_they_are(count: int) -> None:
             assert set(column[:count].tolist()) == {-1}
 
 
-@pytest.mark.parametrize("text", ["Where?", "你去哪儿了？", "“Where to?”", "（去吗？）", "Really? \n"])
+@every_case("text", ["Where?", "你去哪儿了？", "“Where to?”", "（去吗？）", "Really? \n"])
 def test_a_question_is_told_in_both_languages_and_in_quotes(text: str) -> None:
     assert entry_of(record(text)).asks
     assert not entry_of(record(text.replace("?", ".").replace("？", "。"))).asks

@@ -49,7 +49,7 @@ def order(measured: Measured) -> list[int]:
     return [int(row) for row in np.argsort(-measured.match, kind="stable") if measured.found[row]]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "talk"),
     [
         (
@@ -170,7 +170,7 @@ def test_a_stream_may_change_from_people_to_an_assistant_midway() -> None:
     assert [value > 0 for value in measured.added["answer"]] == [False, True, False, False]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "first"),
     [
         ("Which hotel in Lisbon?", 0),

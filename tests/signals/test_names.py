@@ -1,6 +1,5 @@
 """Whom and what a text names."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -106,7 +105,7 @@ def test_nothing_raises(text: str, people: list[str]) -> None:
     assert identifier_match(found, found) == (1.0 if found else 0.0)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "piece",
     [
         "a",
@@ -157,7 +156,7 @@ def test_the_words_for_one_relation_mean_the_same(one: str, other: str) -> None:
     assert kin(terms(one)[0]) == kin(terms(other)[0]) >= {terms(one)[0], terms(other)[0]}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [("mother", "father"), ("mother", "aunt"), ("奶奶", "外婆"), ("哥哥", "弟弟"), ("岳母", "婆婆")],
 )

@@ -18,6 +18,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Commit, Committed
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 DAY = 86_400.0
@@ -116,7 +117,7 @@ def test_steps_of_a_task_are_appended_with_their_date_and_only_once() -> None:
     assert world.texts == ["loaded the flights of March\n[2026-01-05] found 12 late flights"]
 
 
-@pytest.mark.parametrize("by", ["agent", "tool"])
+@every_case("by", ["agent", "tool"])
 def test_what_an_agent_or_a_tool_says_stands_beside_what_the_user_said(by: SourceClass) -> None:
     world = World()
     (first,) = world.say("delayed means over 15 minutes", subject="delayed", value="15")
@@ -159,7 +160,7 @@ def test_near_duplicates_are_merged_and_rivals_are_not() -> None:
     assert len(world.active) == 2
 
 
-@pytest.mark.parametrize("embedder", [None, HashingEmbedder()])
+@every_case("embedder", [None, HashingEmbedder()])
 def test_candidates_of_one_batch_that_say_the_same_become_one(embedder: HashingEmbedder | None) -> None:
     world = World()
     results = world.say(

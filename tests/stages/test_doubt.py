@@ -3,13 +3,12 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import pytest
-
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Scope, Source
 from supervisor_memory.stages.post_retrieval.doubt import FEW, keep_few
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 QUESTION = "Who translated the handbook into verse?"
 
@@ -46,7 +45,7 @@ def test_the_second_is_what_the_best_leads_to_where_that_is_no_less_relevant() -
     assert told([best, *others, far]) == (best, others[0])
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "way"),
     [
         (
@@ -79,7 +78,7 @@ def test_a_way_whose_records_hold_the_words_between_them_is_told_and_not_cut_in_
     assert told([*hits, apart], question) == tuple(hits[:FEW])
 
 
-@pytest.mark.parametrize(
+@every_case(
     "why",
     [
         "one record is alike enough and has words of it",
@@ -105,7 +104,7 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
     assert told(hits) == tuple(hits)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "unknown", "known"),
     [
         ("Who sponsors Project Otter?", "Project Badger has Bo", "Project Otter has Bo"),
@@ -136,7 +135,7 @@ def test_a_way_is_told_beside_the_two_where_one_word_may_be_a_name() -> None:
     assert told(hits, "Where do I get tyres for Old Lightning on a Saturday?") == (best, second)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "record"),
     [
         ("Who maintains fct_ordres?", "Bo maintains fct_orders"),
@@ -171,7 +170,7 @@ def test_a_thing_beside_one_that_is_known_takes_nothing() -> None:
     assert told(hits, "苍鹭在哪个部门？") == tuple(hits)  # a word that asks is no name
 
 
-@pytest.mark.parametrize(
+@every_case(
     "question",
     [
         "Hi Claude, who looks after the handbook?",

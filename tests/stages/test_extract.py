@@ -175,7 +175,7 @@ def test_the_source_says_who_said_it_and_where() -> None:
     assert found.source == Source("user", None, "s1", "r1", "m1", None)
 
 
-@pytest.mark.parametrize("role", ["assistant", "system", "tool"])
+@every_case("role", ["assistant", "system", "tool"])
 def test_only_the_user_speaks_for_the_user(role: Any) -> None:
     assert read_user(Message(role, "I prefer tables")).candidates == ()
 
@@ -205,7 +205,7 @@ def test_a_conclusion_is_kept_with_its_question_and_evidence() -> None:
     }
 
 
-@pytest.mark.parametrize(
+@every_case(
     "conclusion",
     [
         {"conclusion": "HA flew the longest routes."},
@@ -242,7 +242,7 @@ def test_a_strategy_travels_with_the_conclusion() -> None:
     assert from_agent(agent_id="a", conclusion=conclusion)[0].strategy == "append"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("effect", "content", "subject"),
     [
         ({"path": "/out/x.csv", "rows": 12}, "csv file: /out/x.csv (12 rows)", "/out/x.csv"),
@@ -359,7 +359,7 @@ class Items(BaseModel):
 GOOD = {"content": "User prefers tables", "kind": "user-profile", "subject": "Report", "attribute": "format"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     "reply",
     [
         [GOOD],

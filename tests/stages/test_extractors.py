@@ -37,7 +37,7 @@ class Fact(BaseModel):
     kind: str = "domain-facts"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "answer",
     [
         ["The depot in Kiel closes at noon."],

@@ -16,6 +16,7 @@ from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import format_note
 from supervisor_memory.stages.post_retrieval.rank import answers, drop_already_said, gate, knee, rank
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 UNIT = st.lists(st.floats(0, 1), max_size=12)
@@ -132,7 +133,7 @@ def test_nothing_relevant_is_an_answer_that_says_how_near_it_was() -> None:
     assert told.notes == ("nothing relevant: the best of 2 has 0.21, the threshold is 0.30",)
 
 
-@pytest.mark.parametrize(("namespaces", "told"), [(0, "no memories where"), (2, "shares a word")])
+@every_case(("namespaces", "told"), [(0, "no memories where"), (2, "shares a word")])
 def test_a_search_that_finds_nothing_says_whether_there_was_anything(namespaces: int, told: str) -> None:
     asked = Query("tea?", Filter(user_id="alice"))
     plan = Recalling(Turn("tea?", ALICE, purpose="hits"), hits=Hits(namespaces=namespaces), query=asked)

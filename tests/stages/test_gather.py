@@ -3,8 +3,6 @@
 import json
 from dataclasses import replace
 
-import pytest
-
 from supervisor_memory.flow import Outcome, Remembering
 from supervisor_memory.model.records import (
     MAX_CONTENT_BYTES,
@@ -68,7 +66,7 @@ def test_without_a_session_nothing_is_kept_word_for_word() -> None:
     assert not keep_messages(said("the moon is up"), silent).verbatim
 
 
-@pytest.mark.parametrize("empty", ["", "  \n ", "\u200b\u200d"])
+@every_case("empty", ["", "  \n ", "\u200b\u200d"])
 def test_an_empty_text_yields_nothing(empty: str) -> None:
     told = keep_messages(gather(said(empty), VIEW), VIEW)
     assert (told.candidates, told.verbatim) == ((), ())
@@ -79,7 +77,7 @@ def test_a_note_that_comes_back_yields_nothing() -> None:
     assert (told.candidates, told.verbatim, told.skipped) == ((), (), ())
 
 
-@pytest.mark.parametrize("cut", [0, 9, 60])
+@every_case("cut", [0, 9, 60])
 def test_a_note_in_an_agents_answer_is_not_stored_again(cut: int) -> None:
     note = NOTE[: len(NOTE) - cut]
     outcome = Outcome(final_answer=f"Delays fell by 5 percent in March in the north.\n{note}")

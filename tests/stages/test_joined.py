@@ -11,6 +11,7 @@ from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import Hit, Hits, Message
 from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
+from tests.cases import every_case
 
 FACTS = [
     "Basket Health is built on top of fct_orders.",
@@ -146,7 +147,7 @@ def test_a_store_that_cannot_walk_looks_among_what_was_found_and_says_so(memory:
     assert any("this store cannot walk" in note for note in hits.notes)
 
 
-@pytest.mark.parametrize("told_of", [lambda walk: walk, functools.wraps(InMemoryBackend.related)])
+@every_case("told_of", [lambda walk: walk, functools.wraps(InMemoryBackend.related)])
 def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again(
     told_of: Callable[[Callable[..., Hits]], Callable[..., Hits]],
 ) -> None:

@@ -82,7 +82,7 @@ def test_what_a_judge_appends_is_a_line_more() -> None:
     assert len(kept.content.splitlines()) == 2
 
 
-@pytest.mark.parametrize("decision", sorted(ON.keys() - {"add", "add-beside", "skip"}))
+@every_case("decision", sorted(ON.keys() - {"add", "add-beside", "skip"}))
 def test_no_judge_lets_an_agent_change_what_the_user_said(decision: str) -> None:
     world = ports([replace(TEA, source=Source("user"))])
     agents = Source("agent")

@@ -19,6 +19,7 @@ from supervisor_memory.stages.insert.merge import (
 )
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
+from tests.cases import every_case
 
 TUESDAY = MONDAY + 86_400
 
@@ -35,7 +36,7 @@ def test_append_adds_a_dated_line() -> None:
     assert append(record("step 1"), "step 2", TUESDAY, no_model) == "step 1\n[2026-01-06] step 2"
 
 
-@pytest.mark.parametrize("again", ["step 1", "step 2", "two\nlines"])
+@every_case("again", ["step 1", "step 2", "two\nlines"])
 def test_append_adds_nothing_twice(again: str) -> None:
     text = "step 1\n[2026-01-06] step 2\n[2026-01-07] two\nlines"
     assert append(record(text), again, TUESDAY, no_model) == text
@@ -98,7 +99,7 @@ def test_summarise_takes_a_sound_answer_of_the_model() -> None:
     assert merged == answer
 
 
-@pytest.mark.parametrize("nonsense", ["banana", "I cannot do that.", "x" * 10_000, "GMV excludes \n" * 9_999])
+@every_case("nonsense", ["banana", "I cannot do that.", "x" * 10_000, "GMV excludes \n" * 9_999])
 def test_summarise_puts_both_side_by_side_when_the_model_talks_nonsense(nonsense: str) -> None:
     merged = summarise(
         record("GMV excludes refunds."), "GMV is counted in euro", TUESDAY, lambda prompt: nonsense
@@ -116,7 +117,7 @@ def test_each_kind_has_a_strategy_and_metadata_wins() -> None:
     assert strategy_for("tool-effects")[0] == "overwrite"
 
 
-@pytest.mark.parametrize("unknown", ["newest", "", 5, ["append"]])
+@every_case("unknown", ["newest", "", 5, ["append"]])
 def test_an_unknown_strategy_is_refused_with_the_known_ones(unknown: object) -> None:
     with pytest.raises(InvalidContent, match=r"metadata\.strategy is .*overwrite, append, summarise"):
         strategy_for("domain-facts", unknown)
@@ -128,7 +129,7 @@ def both(one: str, other: str) -> tuple[str, str | None]:
     return joined(old, new, None, is_step=False, by_kind={}, complete=lambda _: None, is_one=True)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other"),
     [
         ("fct_lanes has about nine million rows.", "The rows of fct_lanes come out of lane_loader."),

@@ -165,7 +165,7 @@ def test_what_is_no_model_is_refused_at_the_door(thing: Any) -> None:
     assert raised.value.facts["llm"] == type(thing).__name__
 
 
-@pytest.mark.parametrize("name", ["nonsense", "nobody:nothing"])
+@every_case("name", ["nonsense", "nobody:nothing"])
 def test_a_name_that_opens_no_model_is_refused_with_what_to_do(name: str) -> None:
     with pytest.raises(SettingsError, match=r"MEMORY_LLM=.* cannot be opened.*nothing needs it") as raised:
         SupervisorMemory(Settings(embedding_model="none", llm=name))
@@ -185,7 +185,7 @@ class NotAnException(BaseException):
     """As langmem's ConfigurationError is."""
 
 
-@pytest.mark.parametrize("error", [NotAnException("misconfigured"), asyncio.CancelledError()])
+@every_case("error", [NotAnException("misconfigured"), asyncio.CancelledError()])
 def test_a_model_that_raises_no_exception_breaks_nothing(error: BaseException) -> None:
     def fail(messages: Any) -> Any:
         raise error

@@ -10,6 +10,7 @@ from supervisor_memory import Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Note
 from supervisor_memory.testing.clock import FixedClock
 from tests.breadth import size
+from tests.cases import every_case
 from tests.host.graphs import asking, config, model, team
 
 EXPORT = (
@@ -145,7 +146,7 @@ def test_who_only_asks_where_things_stand_does_not_stand_in_for_what_the_session
     assert "Eleven prices are still wrong." in note(memory, "Where were we?").text
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("left", "done", "asked"),
     [
         ("The dealer import has not been tested yet.", "I tested the dealer import.", "Where were we?"),
@@ -230,7 +231,7 @@ def test_what_was_deleted_since_is_not_told(memory: SupervisorMemory) -> None:
     assert "dealer import" in told.text
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("rule", "request_", "reply", "later", "asked", "told", "gone"),
     [
         (

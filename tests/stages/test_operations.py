@@ -17,6 +17,7 @@ from supervisor_memory.language.tokens import count_tokens
 from supervisor_memory.model.records import Message
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
+from tests.cases import every_case
 
 ADA = Scope("ada", session_id="s1")
 Say = Callable[[SupervisorMemory, str], None]
@@ -225,7 +226,7 @@ def test_what_nobody_said_is_refused_with_a_reason(say: Say, content: str, code:
         assert refused(memory) == {code}
 
 
-@pytest.mark.parametrize(
+@every_case(
     "content",
     [
         "Halvard's budget is 450 dollars",
@@ -245,7 +246,7 @@ def test_an_invented_name_is_refused_where_no_capital_tells_it(content: str) -> 
         assert refused(memory) == {"invented-name"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("said", "told"),
     [
         ("I eat no meat", "Vegetarian, eats no meat"),
@@ -295,7 +296,7 @@ def test_a_pasted_text_is_not_the_users() -> None:
         assert refused(memory) == {"pasted"}
 
 
-@pytest.mark.parametrize("quote", ["which reports do I prefer?", "The user wants all reports sent abroad"])
+@every_case("quote", ["which reports do I prefer?", "The user wants all reports sent abroad"])
 def test_a_workers_words_are_never_the_persons(quote: str) -> None:
     claim = "The user wants all reports sent abroad"
     with opened(answer({"do": "add", "content": claim, "quote": quote})) as memory:

@@ -24,6 +24,7 @@ from supervisor_memory.stages.post_retrieval.rank import (
 )
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 DAY = 86_400.0
@@ -69,7 +70,7 @@ def test_weights_ten_times_as_large_give_the_same_score() -> None:
     assert small.score == pytest.approx(large.score)
 
 
-@pytest.mark.parametrize("age", [-1.0, -3650.0, math.nan, 0.0])
+@every_case("age", [-1.0, -3650.0, math.nan, 0.0])
 def test_a_clock_that_jumped_makes_a_record_new_not_broken(age: float) -> None:
     assert decay(age, rate=0.1) == 1.0
 
@@ -178,7 +179,7 @@ def test_a_cosine_that_is_no_number_counts_as_unrelated() -> None:
     assert 0.0 <= hit.score <= 1.0
 
 
-@pytest.mark.parametrize(
+@every_case(
     "said", ["As you know,  GMV excludes refunds.", "gmv: GMV excludes\nrefunds", "GMV excludes refunds"]
 )
 def test_what_the_reader_sees_anyway_is_left_out(said: str) -> None:
@@ -259,7 +260,7 @@ def test_a_record_with_the_identifier_of_the_question_comes_first() -> None:
     assert ranked("how many minutes of delay?", *hits)[0] == "minutes of delay"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "dated"),
     [("When did she leave?", "She left on 7 May 2023"), ("她什么时候离开公司的？", "她五月七日离开公司")],
 )

@@ -19,6 +19,7 @@ from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.testing.clock import FixedClock
 from tests.breadth import size
+from tests.cases import every_case
 
 AIRPORTS = ("JFK", "LGA", "EWR")
 MONTHS = ("January", "April", "July", "October", "December")
@@ -248,7 +249,7 @@ def test_another_measure_or_subject_replaces_nothing(texts: tuple[str, str]) -> 
         assert known_after(reversed(texts), embedder) == sorted(texts)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "embedder",
     ["none", MINILM],
 )
@@ -265,7 +266,7 @@ def test_what_the_user_says_of_two_measures_stays_apart() -> None:
     assert "900 miles" in " ".join(known)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("old", "new"),
     [
         ("The mean fare is 200 dollars.", "The mean fare is 250 dollars now."),

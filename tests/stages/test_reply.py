@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -36,7 +35,7 @@ def test_it_is_found_however_it_is_wrapped(reply: str) -> None:
     assert listed(reply) == [FACT]
 
 
-@pytest.mark.parametrize("reply", ["[]", "Nothing here: []", "[1, 2]\n[]"])
+@every_case("reply", ["[]", "Nothing here: []", "[1, 2]\n[]"])
 def test_an_empty_list_is_an_answer(reply: str) -> None:
     assert listed(reply) == []
 
@@ -55,7 +54,7 @@ def test_no_answer_raises(reply: str) -> None:
 FLOOD = json.dumps([{**FACT, "content": f"{FACT['content']} {n}"} for n in range(10_000)])
 
 
-@pytest.mark.parametrize(
+@every_case(
     "reply",
     [
         "no JSON at all",

@@ -85,7 +85,7 @@ def test_a_cross_encoder_decides_on_the_order_of_the_best() -> None:
     assert model.pairs[0] == ("refunds?", "aa")
 
 
-@pytest.mark.parametrize("scale", [1.0, -300.0, 1e6])
+@every_case("scale", [1.0, -300.0, 1e6])
 def test_its_scores_become_a_part_in_the_unit_interval(scale: float) -> None:
     plan = ranked("aa", "aaaa")
     hits = cross_encoder(Longest(scale))(plan, ports().read_store()).hits
@@ -114,7 +114,7 @@ class Faulty:
         return self.answer
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("model", "error"),
     [
         (Faulty(), "ValueError"),
@@ -135,7 +135,7 @@ def test_a_name_needs_its_package() -> None:
         cross_encoder("no-such/model")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("answer", "expected"),
     [
         ("3, 1, 2", "cab"),

@@ -313,7 +313,7 @@ def test_the_reasons_name_the_rules(text: str, reason: str) -> None:
     assert reason in route(text).reasons
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "以后默认用表格。六月哪家航空公司延误最多？",
@@ -449,12 +449,12 @@ def routed(text: str, by: Literal["rules", "model", "always"], reply: str | None
     return plan.route.should_read, 0 if model is None else len(model.calls)
 
 
-@pytest.mark.parametrize("text", ["thanks!", "Compute the average.", "What is GMV?"])
+@every_case("text", ["thanks!", "Compute the average.", "What is GMV?"])
 def test_rules_ask_no_model(text: str) -> None:
     assert routed(text, "rules", "no")[1] == 0
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "reply", "expected"),
     [
         ("Compute the average of 3 and 4.", "No.", (False, 1)),
@@ -482,6 +482,6 @@ def test_a_late_model_leaves_it_to_the_rules() -> None:
     assert time.monotonic() - began < 1.5
 
 
-@pytest.mark.parametrize("text", ["thanks!", "Compute the average.", "你好"])
+@every_case("text", ["thanks!", "Compute the average.", "你好"])
 def test_always_reads_every_turn(text: str) -> None:
     assert routed(text, "always") == (True, 0)

@@ -2,14 +2,13 @@
 
 from typing import Any
 
-import pytest
-
 from supervisor_memory.flow import Recalling, Turn, recall
 from supervisor_memory.model.records import Note, Record, Scope
 from supervisor_memory.recipes.default import DEFAULT
 from supervisor_memory.settings import Settings
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 ALICE = Scope("alice")
 
@@ -49,7 +48,7 @@ def test_the_best_come_before_what_merely_fills() -> None:
     assert hits[0].record.content == "the answer is refunds"
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("question", "short", "long"),
     [
         (
@@ -86,7 +85,7 @@ def test_there_are_at_most_so_many_standing_preferences_and_they_are_the_newest(
     assert not note("what is the weather?", wishes, standing_notes=0)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("wanted", "others", "question"),
     [
         (
@@ -121,7 +120,7 @@ def profile(text: str, age: float, **facts: Any) -> Record:
     return record(text, kind="user-profile", now=MONDAY - age, **facts)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("wish", "facts"),
     [
         ("always cite the source", ["I work at Delta", "My manager is Bob", "went hiking in May"]),

@@ -370,7 +370,7 @@ def test_with_a_model_it_takes_no_part_of_the_call(colours: Any) -> None:
     assert "colours" not in model.prompts[0]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("key", "options", "told"),
     [
         ("colours", {}, "a name and a version"),

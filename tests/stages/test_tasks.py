@@ -1,7 +1,5 @@
 """Which task a conclusion belongs to: the host's, or the issue key that the user's words are about."""
 
-import pytest
-
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.stages.pre_insert.gather import issue_key
 from tests.cases import every_case
@@ -45,7 +43,7 @@ def test_a_code_that_is_only_mentioned_names_none(said: str) -> None:
     assert issue_key([said]) is None
 
 
-@pytest.mark.parametrize("said", [["AIR-12: x", "AIR-15: y"], ["continue AIR-12 and ticket AIR-15"], []])
+@every_case("said", [["AIR-12: x", "AIR-15: y"], ["continue AIR-12 and ticket AIR-15"], []])
 def test_two_keys_name_none(said: list[str]) -> None:
     assert issue_key(said) is None
 

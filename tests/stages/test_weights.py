@@ -18,12 +18,13 @@ from supervisor_memory.stages.post_retrieval.rank import (
 )
 from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import ports, record
+from tests.cases import every_case
 
 DAY = 86_400.0
 WEIGHT = st.floats(0, 50)
 
 
-@pytest.mark.parametrize(("kind", "half"), [("task-traces", 10.0), ("domain-facts", 100.0)])
+@every_case(("kind", "half"), [("task-traces", 10.0), ("domain-facts", 100.0)])
 def test_each_kind_has_its_own_half_life(kind: Kind, half: float) -> None:
     settings = Settings(decay_lambda=0.0693147, decay_lambdas={"domain-facts": 0.00693147})
     aged = record("a fact", kind=kind, now=MONDAY - half * DAY)
@@ -35,7 +36,7 @@ def test_a_pinned_record_does_not_age() -> None:
     assert recency(pinned, MONDAY, Settings()) == 1.0
 
 
-@pytest.mark.parametrize("told", [False, "true", 1, None])
+@every_case("told", [False, "true", 1, None])
 def test_only_true_pins(told: object) -> None:
     aged = record("a fact", kind="task-traces", now=MONDAY - 3650 * DAY, metadata={"pinned": told})
     assert recency(aged, MONDAY, Settings()) == Settings().decay_floor

@@ -181,7 +181,7 @@ def test_labels_can_be_held_by_any_store_and_are_no_ones_beginning() -> None:
         assert [other for other in labels if other.startswith(one)] == [one]
 
 
-@pytest.mark.parametrize("make", [InMemoryStore, lambda: sqlite_store(":memory:")])
+@every_case("make", [InMemoryStore, lambda: sqlite_store(":memory:")])
 def test_users_that_look_alike_are_kept_apart(make: Callable[[], BaseStore]) -> None:
     backend = BaseStoreBackend(make())
     for number, user in enumerate(LOOK_ALIKE):
@@ -505,7 +505,7 @@ def test_the_hosts_threads_can_use_the_store_meanwhile() -> None:
         host.join()
 
 
-@pytest.mark.parametrize("garbage", ["garbage", None, [], [1, 2, 3]])
+@every_case("garbage", ["garbage", None, [], [1, 2, 3]])
 def test_garbage_from_the_store_is_a_typed_error(garbage: Any) -> None:
     class Garbage(Wrapped):
         def batch(self, ops: Iterable[Op]) -> list[Result]:

@@ -6,6 +6,7 @@ import pytest
 
 from supervisor_memory.errors import SettingsError
 from supervisor_memory.stores.open import BACKENDS, open_backend
+from tests.cases import every_case
 
 
 @pytest.mark.parametrize("name", BACKENDS)
@@ -20,7 +21,7 @@ def test_memory_needs_no_place() -> None:
     assert open_backend("in_memory", None).health().ok
 
 
-@pytest.mark.parametrize("name", ["json", "sqlite"])
+@every_case("name", ["json", "sqlite"])
 def test_files_need_a_place(name: str) -> None:
     with pytest.raises(SettingsError, match="MEMORY_PATH"):
         open_backend(name, None)
@@ -31,7 +32,7 @@ def test_a_server_without_an_address_says_what_to_set(tmp_path: Path) -> None:
         open_backend("qdrant", tmp_path)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("name", "near"),
     [("sqllite", "'sqlite'"), ("SQLite", "'sqlite'"), ("memory", "'in_memory'"), ("jsonl", "'json'")],
 )

@@ -39,6 +39,7 @@ from supervisor_memory.testing.erasing_contract import (
     said,
 )
 from tests.canaries import traces
+from tests.cases import every_case
 from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, running
 from tests.stores.test_qdrant_server import client_of
 
@@ -416,7 +417,7 @@ def write_if_taken(backend: QdrantBackend, records: Sequence[Record], written: l
             written.append(record.content)
 
 
-@pytest.mark.parametrize("division", ["family", "namespace"])
+@every_case("division", ["family", "namespace"])
 def test_what_a_user_says_while_the_erasure_goes_on_is_kept(division: str) -> None:
     """Whichever call of the erasure it comes before; what is refused was not acknowledged."""
     kept = 0

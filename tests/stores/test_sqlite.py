@@ -43,6 +43,7 @@ from supervisor_memory.testing.backend_contract import (
 )
 from tests import programs
 from tests.breadth import examples
+from tests.cases import every_case
 from tests.programs import forks
 
 CYCLES = 20
@@ -405,13 +406,13 @@ me@host: /mnt/ssh fuse.sshfs rw 0 0
 """
 
 
-@pytest.mark.parametrize("place", ["/mnt/nfs", "/mnt/nfs/a/b", "/mnt/with space/x", "/mnt/ssh"])
+@every_case("place", ["/mnt/nfs", "/mnt/nfs/a/b", "/mnt/with space/x", "/mnt/ssh"])
 def test_network_file_systems_are_refused(place: str) -> None:
     with pytest.raises(BackendUnavailable, match="network file system"):
         refuse_network_file_system(Path(place), mounts=MOUNTS)
 
 
-@pytest.mark.parametrize("place", ["/", "/home/me", "/mnt/nfsx", "/mnt/nfs/local/x"])
+@every_case("place", ["/", "/home/me", "/mnt/nfsx", "/mnt/nfs/local/x"])
 def test_local_ones_are_not(place: str) -> None:
     refuse_network_file_system(Path(place), mounts=MOUNTS)
 

@@ -6,6 +6,7 @@ import pytest
 
 from supervisor_memory.understand.digest import Line, Said, Section, also, digest, is_open, phrased, together
 from tests.breadth import size
+from tests.cases import every_case
 
 TURNS = (
     (
@@ -59,7 +60,7 @@ def test_a_chinese_session_is_told_alike() -> None:
     assert "简体中文" in told(lines, "preferences")
 
 
-@pytest.mark.parametrize("texts", TURNS)
+@every_case("texts", TURNS)
 def test_each_line_is_a_whole_sentence_of_its_message(texts: tuple[str, ...]) -> None:
     messages = {each.id: each for each in said(*texts)}
     lines = digest([*messages.values()])
@@ -68,7 +69,7 @@ def test_each_line_is_a_whole_sentence_of_its_message(texts: tuple[str, ...]) ->
     assert [*map(int, (line.message_id for line in lines))] == sorted(int(line.message_id) for line in lines)
 
 
-@pytest.mark.parametrize("wish", ["I prefer tea.", "我喜欢喝茶。"])
+@every_case("wish", ["I prefer tea.", "我喜欢喝茶。"])
 def test_a_wish_that_an_agent_states_is_told_as_nobodys(wish: str) -> None:
     said = [
         Said("1", "Compare the two suppliers.", is_users=True),
@@ -77,9 +78,7 @@ def test_a_wish_that_an_agent_states_is_told_as_nobodys(wish: str) -> None:
     assert [line.text for line in digest(said)] == ["Compare the two suppliers.", "Halvorsen is 8% cheaper."]
 
 
-@pytest.mark.parametrize(
-    "texts", [("hi", "Hello! How can I help?"), ("谢谢", "不客气。"), ("ok", "Fine."), ()]
-)
+@every_case("texts", [("hi", "Hello! How can I help?"), ("谢谢", "不客气。"), ("ok", "Fine."), ()])
 def test_small_talk_has_no_digest(texts: tuple[str, ...]) -> None:
     assert digest(said(*texts)) == ()
 
@@ -141,9 +140,7 @@ def test_a_digest_of_any_length_has_at_most_as_many_lines_as_a_record_holds() ->
     assert lines[-1].text == texts[-1]
 
 
-@pytest.mark.parametrize(
-    "text", ["a" * 100_000, "，" * 50_000, "not " * 20_000, "等" * 20_000, "what is " * 10_000]
-)
+@every_case("text", ["a" * 100_000, "，" * 50_000, "not " * 20_000, "等" * 20_000, "what is " * 10_000])
 def test_a_strange_message_takes_no_longer_than_others(text: str) -> None:
     began = time.process_time()
     digest(said(text, text))
@@ -169,7 +166,7 @@ def test_of_much_else_the_newest_is_kept() -> None:
     assert not {line.message_id for line in later} & {line.message_id for line in first}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reply", "section"), [("Good, the annex comes first then.", "next"), ("Its walls are thick.", "asked")]
 )
 def test_what_a_user_says_to_do_is_open_if_the_reply_takes_it_up(reply: str, section: str) -> None:
@@ -222,7 +219,7 @@ def test_what_is_told_as_done_closes_what_was_open_of_the_same_thing(
     assert (left not in told(digest([*turns, Said("5", said, is_users=True)]), "next")) is is_closed
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("left", "done", "more"),
     [
         ("The cake is still pending.", "The cake is done.", "The tent is still missing."),
@@ -241,7 +238,7 @@ def test_what_a_later_session_tells_as_done_is_open_no_more_and_the_rest_is(
     assert told(together([first, later]), "done") == done
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("reply", "section"),
     [
         ("Noted, the launch is on Friday.", "learned"),
@@ -256,7 +253,7 @@ def test_who_takes_note_of_something_has_done_nothing(reply: str, section: Secti
     assert reply in told(digest(turns), section)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("asked", "claim", "read"),
     [
         (
@@ -275,7 +272,7 @@ def test_a_decision_that_a_reply_claims_or_that_is_read_out_is_nobodys(
     assert read in told(lines, "asked")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("asked", "agrees", "promises"),
     [
         ("Use tables by default.", "Understood, I will keep to that.", "Understood, I will order the tiles."),

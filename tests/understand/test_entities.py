@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from supervisor_memory.understand.entities import LONGEST, MOST, entities, named_terms, shared
 from tests.cases import every_case
 
@@ -28,7 +26,7 @@ def test_a_text_names_things_by_their_form(text: str, names: set[str]) -> None:
     assert {entity.name for entity in entities(text)} == names
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("text", "kinds"),
     [
         (
@@ -54,7 +52,7 @@ def test_the_terms_of_names_are_told_from_other_words() -> None:
     assert named_terms("the rows come each night out of hushbook") == {"hushbook"}
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("one", "other", "name"),
     [
         ("Basket Health is built on fct_baskets.", "fct_baskets has 90 million rows.", "fct_baskets"),
@@ -71,9 +69,7 @@ def test_what_does_not_count_is_not_shared() -> None:
     assert shared("the crew of Atlas", "the desk of Atlas", without=frozenset(("atlas", "of", "the"))) == ""
 
 
-@pytest.mark.parametrize(
-    "text", ["A" * 10_240, "Aa Bb " * 10_000, "中文大学" * 15_000, "a_b." * 16_000, "「x" * 20_000]
-)
+@every_case("text", ["A" * 10_240, "Aa Bb " * 10_000, "中文大学" * 15_000, "a_b." * 16_000, "「x" * 20_000])
 def test_a_name_of_ten_kilobytes_is_none_and_takes_no_time(text: str) -> None:
     begun = time.process_time()
     found = entities(text)

@@ -15,6 +15,7 @@ from supervisor_memory.understand import learned
 from supervisor_memory.understand.sense import sense_of
 from supervisor_memory.understand.statements import believed, judge, normal, read_statements
 from tests import programs
+from tests.cases import every_case
 
 STATED_WITHOUT_A_RULE = [
     "The Kiel branch closes at five on Fridays.",
@@ -113,7 +114,7 @@ LASTING, PASSING = (
 )
 
 
-@pytest.mark.parametrize("model", [MINILM, E5])
+@every_case("model", [MINILM, E5])
 def test_an_embedder_it_was_trained_with_has_a_say_and_others_have_none(model: str) -> None:
     embedder = open_embedder(model, dimension=None)
     assert embedder is not None
@@ -192,7 +193,7 @@ def test_what_is_written_or_announced_is_not_doubted(memory: SupervisorMemory, t
     assert believed(found).kind is not None
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Let's say our fiscal year starts in July.",
@@ -206,14 +207,12 @@ def test_what_is_only_supposed_is_no_statement(text: str) -> None:
     assert [(each.kind, each.reason) for each in read_statements(text).all] == [(None, "hypothetical")]
 
 
-@pytest.mark.parametrize(
-    "text", ["If a query would scan more than 100 GB, ask me first.", "如果超过一百G，先问我。"]
-)
+@every_case("text", ["If a query would scan more than 100 GB, ask me first.", "如果超过一百G，先问我。"])
 def test_a_wish_for_a_case_is_not_supposed(text: str) -> None:
     assert judge(text).reason != "hypothetical"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Rob reckons pie charts should always be banned.",
@@ -225,7 +224,7 @@ def test_what_somebody_else_thinks_is_theirs(text: str) -> None:
     assert [each.reason for each in read_statements(text).all] == ["reported"]
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Translate into Dutch: I prefer to pay by invoice. I live in Ghent.",

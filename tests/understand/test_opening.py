@@ -29,7 +29,7 @@ def test_words_that_name_no_topic_go_on_with_the_latest_work(text: str) -> None:
     assert (found.wants, found.is_bare, found.asks) == ("go-on", True, ())
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text", ["hi", "Hello, I'm back.", "Good afternoon, finally out of meetings.", "在吗", "我回来了"]
 )
 def test_a_greeting_asks_nothing(text: str) -> None:
@@ -43,7 +43,7 @@ def test_who_thanks_agrees_or_takes_leave_begins_nothing(text: str) -> None:
     assert opening(text) is None
 
 
-@pytest.mark.parametrize("text", ["Continue: the moon", "继续写：春眠不觉晓", "再来一首诗"])
+@every_case("text", ["Continue: the moon", "继续写：春眠不觉晓", "再来一首诗"])
 def test_what_follows_a_colon_or_a_cue_is_what_is_gone_on_with(text: str) -> None:
     found = opening(text)
     assert found is not None

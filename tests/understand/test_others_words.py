@@ -56,12 +56,12 @@ def test_what_holds_no_more_takes_the_place_of_what_held(known: str, said: str) 
     assert heard(said, known=known) == [said]
 
 
-@pytest.mark.parametrize("said", ["I no longer see the spinner.", "页面不再闪退了。"])
+@every_case("said", ["I no longer see the spinner.", "页面不再闪退了。"])
 def test_what_never_was_worth_keeping_is_not_kept_for_being_over(said: str) -> None:
     assert heard(said, known="I like jazz.") == ["I like jazz."]
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("known", "said"),
     [
         ("I prefer lists.", "Revoke my preference for lists."),

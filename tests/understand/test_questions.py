@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -29,7 +28,7 @@ def test_a_text_of_several_questions_is_taken_apart(text: str, parts: list[str])
     assert list(parts_of_question(text)) == parts
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Which tea did you recommend?",
@@ -42,7 +41,7 @@ def test_a_question_may_be_about_what_the_assistant_said(text: str) -> None:
     assert asks_for_a_reply(text)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text", ["Which tea did I say I like?", "Did Ada recommend it?", "我说过喜欢哪种茶", "她推荐了什么"]
 )
 def test_a_question_about_others_words_is_not(text: str) -> None:
@@ -57,7 +56,7 @@ def test_every_part_stands_in_the_text(text: str) -> None:
 NOW = datetime(2026, 5, 20, 12, tzinfo=UTC).timestamp()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "I am tired today. When is my mother's birthday?",
@@ -69,7 +68,7 @@ def test_the_present_in_a_preamble_is_not_asked_for(text: str) -> None:
     assert dates_asked_for(text, NOW) == ()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "What did I eat today?",

@@ -2,8 +2,6 @@
 
 import time
 
-import pytest
-
 from supervisor_memory.understand.lineage import lineage_of
 from supervisor_memory.understand.relations import relations
 from tests.cases import every_case
@@ -20,7 +18,7 @@ def told(text: str) -> set[tuple[str, str, str]]:
     return {(each.source, each.relationship, each.destination) for each in relations(text)}
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "李明在北京大学学习计算机科学，他的导师是张教授，张教授是人工智能领域的专家。",
@@ -117,6 +115,6 @@ def test_a_query_is_made_of_columns_through_its_inner_queries() -> None:
     }
 
 
-@pytest.mark.parametrize("sql", ["SELECT", "no SQL", "SELECT * FROM t", ""])
+@every_case("sql", ["SELECT", "no SQL", "SELECT * FROM t", ""])
 def test_what_cannot_be_told_of_a_query_is_left_out(sql: str) -> None:
     assert not lineage_of(sql).columns

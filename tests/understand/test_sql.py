@@ -19,7 +19,7 @@ def _forgotten() -> None:
     tables_of.cache_clear()
 
 
-@pytest.mark.parametrize(
+@every_case(
     "again",
     [
         LATE.lower().replace("'jfk'", "'JFK'"),
@@ -66,14 +66,12 @@ def test_without_sqlglot_spaces_and_the_case_of_sqls_own_words_do_not_count(
     assert one_query("SELECT a FROM t") != one_query("SELECT A FROM t")
 
 
-@pytest.mark.parametrize(
-    "text", [LATE, f"SQL: {LATE}", f"{LATE}; DELETE FROM x;", "/* . */ SELECT '第一。' FROM t"]
-)
+@every_case("text", [LATE, f"SQL: {LATE}", f"{LATE}; DELETE FROM x;", "/* . */ SELECT '第一。' FROM t"])
 def test_sql_is_told(text: str) -> None:
     assert query_of(text) == text.removeprefix("SQL: ")
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "Select the seats by the window.",

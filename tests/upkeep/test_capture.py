@@ -3,7 +3,6 @@
 import json
 from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -57,7 +56,7 @@ def test_commands_that_only_look_are_not_taken(command: str) -> None:
     assert not capture().takes("run_sql", {"sql": command})
 
 
-@pytest.mark.parametrize("command", [SELECT, "INSERT INTO shows VALUES (1)", "WITH x AS (SELECT 1) SELECT 2"])
+@every_case("command", [SELECT, "INSERT INTO shows VALUES (1)", "WITH x AS (SELECT 1) SELECT 2"])
 def test_other_commands_are(command: str) -> None:
     assert capture().takes("run_sql", {"sql": command})
 
@@ -85,7 +84,7 @@ def test_a_result_that_tells_of_a_failure_or_of_nothing_is_no_event(text: str) -
     assert taken(text) is None
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     ["Error rate by region: north 3 %", "Failed flights: 12", "失败航班：12", '{"error": null, "rows": 3}'],
 )

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -12,6 +11,7 @@ from supervisor_memory.testing.clock import MONDAY
 from supervisor_memory.testing.ports import record
 from supervisor_memory.upkeep.compact import marks, summaries
 from tests.breadth import examples
+from tests.cases import every_case
 
 CHATTER = "It went well in the end. Everybody was rather pleased with how things had turned out."
 CHATTER_ZH = "最后一切顺利。大家对结果都比较满意。"
@@ -70,7 +70,7 @@ def test_what_does_not_fit_into_one_goes_into_two() -> None:
     assert all(count_tokens(text) <= 400 for text, _ in found)
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("told_first", "chatter"),
     [("Step {} wrote table_{}.csv. ", CHATTER), ("第{}步写了 table_{}.csv。", CHATTER_ZH)],
 )

@@ -24,6 +24,7 @@ from supervisor_memory.upkeep.automatic import Digests
 from supervisor_memory.upkeep.digest import digesting
 from supervisor_memory.upkeep.sessions import keep_state, keep_states
 from tests.breadth import size
+from tests.cases import every_case
 from tests.opened import IN_PROCESS, opened
 
 EXPORT = (
@@ -429,7 +430,7 @@ def test_what_comes_late_with_an_earlier_time_is_digested_too(backend: MemoryBac
         assert "has not been tested yet" in digest.content
 
 
-@pytest.mark.parametrize("unanswered", ["ref_ids", "ids"])
+@every_case("unanswered", ["ref_ids", "ids"])
 def test_nothing_is_digested_by_a_look_at_a_part_of_the_store(unanswered: str) -> None:
     class InParts(InMemoryBackend):
         is_whole = True

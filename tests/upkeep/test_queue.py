@@ -18,6 +18,7 @@ from supervisor_memory.stores.protocol import Commit, Committed
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.scripted import ScriptedModel
 from supervisor_memory.upkeep.queue.tables import QUEUE_FILE_NAME, TRIES
+from tests.cases import every_case
 
 ADA = Scope("ada", session_id="s1")
 ANALYST = Scope("ada", "analyst", "s1")
@@ -290,7 +291,7 @@ def raising(_: Any) -> str:
     raise ConnectionError("no route")
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("fault", "reason"),
     [
         (nonsense, "the-model-answered-no-json-list"),
