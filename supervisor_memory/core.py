@@ -261,6 +261,7 @@ class Memory:
     delete = passed_on(_writer, Writer.delete)
     delete_all = passed_on(_writer, Writer.delete_all)
     remember = passed_on(_writer, Writer.remember)
+    settle = passed_on(_writer, Writer.settle)
     reflect = passed_on(_writer, Writer.reflect)
 
     search = passed_on(_reader, Reader.search)

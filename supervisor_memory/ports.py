@@ -7,6 +7,7 @@ in its type, and refused when tried. The deadline and the guard live here, once.
 import logging
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -18,11 +19,12 @@ from supervisor_memory.embedding.languages import reads
 from supervisor_memory.errors import (
     BackendError,
     BadVector,
+    Conflict,
     DeadlineExceeded,
     StageDenied,
     SupervisorMemoryError,
 )
-from supervisor_memory.model.records import Filter, Hits, Query, Reads, Record, Scope, Seed
+from supervisor_memory.model.records import AuditEvent, Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
 from supervisor_memory.settings import Settings
 from supervisor_memory.stores.protocol import (
@@ -104,11 +106,13 @@ class Services:
         *,
         with_model: bool = True,
         shared: MutableMapping[Hashable, Any] | None = None,
+        waiting: "Waiting | None" = None,
     ) -> "Ports":
         """The ports of one flow. Where a model is asked, its time comes on top of the store's.
 
         Args:
             shared: What the readers of a run share; None: this flow has a run of its own.
+            waiting: Where events of what was skipped wait for the run's next commit; None: they do not wait.
         """
         services = self
         if self.complete is not None and with_model:
@@ -116,7 +120,44 @@ class Services:
         elif self.complete is not None:
             services = replace(self, complete=None)
         shared = {} if shared is None else shared
-        return Ports(services, seconds=milliseconds / 1000, now=self.clock(), shared=shared)
+        if waiting is not None and waiting.backend is not self.backend:  # a run may have two memories
+            waiting = None
+        return Ports(services, milliseconds / 1000, self.clock(), shared=shared, waiting=waiting)
+
+
+class Waiting:
+    """Events of what was skipped in a run, which its next commit takes along, so that they cost none.
+
+    Whoever begins a run with it has `Memory.settle` keep what is left when the run ends.
+    """
+
+    def __init__(self, backend: MemoryBackend) -> None:
+        self.backend = backend
+        self._events: deque[AuditEvent] = deque()
+
+    def __bool__(self) -> bool:
+        return bool(self._events)
+
+    def add(self, events: Sequence[AuditEvent]) -> None:
+        """Have events wait. Raises Conflict: one of them is known already."""
+        self.backend.audit.check_new(events)
+        known = {event.id for event in [*self._events]}
+        for event in events:
+            if event.id in known:
+                raise Conflict(f"the audit event {event.id} waits already", what="event", event_id=event.id)
+        self._events.extend(events)
+
+    def along(self, commit: Commit, keep: Callable[[Commit], Committed]) -> Committed:
+        """Keep a commit together with what waits; what cannot be kept waits on."""
+        taken: list[AuditEvent] = []
+        try:
+            while self._events:
+                taken.append(self._events.popleft())
+            return keep(replace(commit, audit=(*taken, *commit.audit)))
+        except BaseException as error:
+            known = error.facts.get("event_id") if isinstance(error, Conflict) else None
+            self._events.extendleft(event for event in reversed(taken) if event.id != known)
+            raise
 
 
 class NoStore(Protocol):
@@ -221,6 +262,8 @@ class Ports:
     faults: list[Fault] = field(default_factory=list)
     shared: MutableMapping[Hashable, Any] = field(default_factory=dict)
     """Results computed for one reader of a run, which serve the others."""
+    waiting: Waiting | None = None
+    """Events that wait for the next commit of a run."""
 
     def __post_init__(self) -> None:
         self._until = time.monotonic() + self.seconds
@@ -482,7 +525,16 @@ class _Deciding(_ReadStore):
             from supervisor_memory.stores.rests_on import settled  # few turns change such a thing
 
             told = settled(told, lambda where: self.list(where, limit=_MOST_RESTING), self.now)
-        return _expected(self._ports.store(self._services.backend.batch, told), Committed, "batch")
+        waiting = self._ports.waiting
+        if waiting is None:
+            return self._keep(told)
+        if told.audit and not told.changes and all(event.op == "skip" for event in told.audit):
+            self._ports.store(waiting.add, told.audit)
+            return Committed(told.id)
+        return waiting.along(told, self._keep)
+
+    def _keep(self, commit: Commit) -> Committed:
+        return _expected(self._ports.store(self._services.backend.batch, commit), Committed, "batch")
 
 
 def _redacted(commit: Commit, redactor: Redactor) -> Commit:

@@ -610,7 +610,7 @@ class AuditLog:
         prev_hash: bytes,
         ts_us: int,
     ) -> bytes:
-        names_anew = event.version_after is not None
+        names_anew = event.version_after is not None and event.op != pseudonyms.SKIP
         subject, session = names.of(event.user_id, event.session_id, names_anew=names_anew)
         run = names.run_of(event.user_id, event.run_id)
         op, record_id = code(event.op), code(event.record_id)

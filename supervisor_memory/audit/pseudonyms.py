@@ -14,6 +14,9 @@ from supervisor_memory.model.records import AuditEvent
 
 _KNOWN: Final = """SELECT subject, key, (SELECT at FROM tombstones WHERE user = ?) FROM subjects
     WHERE user_id = ?"""
+SKIP: Final = "skip"
+"""The operation of what changed nothing. Its row may come late, after an erasure: it makes no name and no key
+for what has none any more."""
 
 
 class Pseudonyms:
@@ -97,6 +100,8 @@ def commitments(connection: apsw.Connection, event: AuditEvent, subject: str | N
     if event.record_id is None or not any(text is not None for text in texts.values()):
         return dict.fromkeys(texts)
     if (key := key_of(connection, event.record_id)) is None:
+        if event.op == SKIP:  # its record was erased since
+            return dict.fromkeys(texts)
         key = secrets.token_bytes(32)
         connection.execute("INSERT INTO record_keys VALUES(?, ?, ?)", (event.record_id, subject, key))
     return {name: None if text is None else commitment(key, text) for name, text in texts.items()}

@@ -185,9 +185,20 @@ class Hooks(Beginnings):
                 note=note,
                 keep_messages=begun.keeps_messages,
                 is_unsure=begun.is_unsure,
+                waiting=begun.waiting,
             )
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
+
+    def end(self, begun: Beginning) -> None:
+        """End a run: hear what the user said, if nobody did, and keep what waits for a commit."""
+        self.hear(begun)
+        waiting, scope = begun.waiting, begun.scope
+        if waiting and isinstance(scope, Scope):
+            guarded(
+                lambda: self.memory.settle(waiting),
+                otherwise=lambda error: self.missed("remember", scope, error),
+            )
 
     # --- a node, an agent or a model call
 
@@ -541,9 +552,9 @@ class Hooks(Beginnings):
         """Remember the outcome of a sub-agent."""
         if outcome == Outcome() or is_explaining():
             return
-        turn = None if begun is None else begun.turn_id
+        turn, waiting = (None, None) if begun is None else (begun.turn_id, begun.waiting)
         said = replace(outcome, asked="" if begun is None else begun.asked)
-        self.memory.remember((), scope, outcome=said, turn_id=turn, note=note)
+        self.memory.remember((), scope, outcome=said, turn_id=turn, note=note, waiting=waiting)
 
     def report_denied(self) -> None:
         """Audit that a sub-agent called a memory tool."""

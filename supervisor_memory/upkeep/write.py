@@ -1,5 +1,6 @@
 """The write path of a memory: what `write`, `add`, `add_many` and `remember` do around the flow."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -8,7 +9,7 @@ from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from supervisor_memory.errors import ConfirmationRequired, InvalidContent
+from supervisor_memory.errors import ConfirmationRequired, Conflict, InvalidContent
 from supervisor_memory.flow import Gathering, Outcome, Recipe, Remembering, in_parts, redacted, remember
 from supervisor_memory.language.prompts import check_prompts
 from supervisor_memory.language.terms import terms
@@ -40,7 +41,7 @@ from supervisor_memory.model.records import (
     check_family,
     family_for,
 )
-from supervisor_memory.ports import ReadStore, Services, guarded
+from supervisor_memory.ports import ReadStore, Services, Waiting, guarded
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert import extract
@@ -389,6 +390,7 @@ class Writer:
         note: Note | None = None,
         is_unsure: bool = False,
         keep_messages: bool | None = None,
+        waiting: Waiting | None = None,
     ) -> list[WriteResult]:
         """Keep what is worth keeping of a turn. Never raises for memory's sake.
 
@@ -404,13 +406,14 @@ class Writer:
             is_unsure: Whether it could not be checked who said it; then all of it waits for a person.
             keep_messages: Whether the messages are kept word for word. None: as the memory was made. One that
                 says no wins.
+            waiting: Where the log of what was skipped may wait, for the next call or for `settle`.
         """
         check_scope(scope)
         if not self.services.settings.enabled:
             return []
         scope, services = self.services.scope(scope), self.services
         # The model is asked afterwards, of what waits in the queue: nobody waits for it here.
-        ports = services.ports(services.settings.write_timeout_ms, with_model=False)
+        ports = services.ports(services.settings.write_timeout_ms, with_model=False, waiting=waiting)
         spoke: set[str] = set()
 
         def keep() -> list[WriteResult]:
@@ -450,6 +453,18 @@ class Writer:
             if not services.settings.queue_worker:
                 self.vectors.flush(seconds=services.settings.write_timeout_ms / 1000, user_id=scope.user_id)
         return results
+
+    def settle(self, waiting: Waiting) -> None:
+        """Keep the events that wait when a run ends."""
+        ports = self.services.ports(self.services.settings.write_timeout_ms, waiting=waiting)
+
+        def keep() -> None:
+            while waiting:
+                with contextlib.suppress(Conflict):  # it was kept meanwhile, and waits no more
+                    ports.deciding().commit(Commit())
+
+        if waiting:
+            self.services.bridge.within(ports.left(), keep)
 
     def insert(
         self, said: Remembering, *, begun: float | None = None, is_given: bool = True

@@ -42,7 +42,7 @@ from supervisor_memory.model.records import (
     content_hash,
 )
 from supervisor_memory.model.replacing import replace
-from supervisor_memory.ports import guarded
+from supervisor_memory.ports import Waiting, guarded
 
 DIGEST: Status = "compressed"
 _ROWS = uuid.UUID("4f3c6c2a-90c5-5b34-8d5e-9c1f0a8d7e11")
@@ -209,6 +209,8 @@ class Beginning:
     shared: "UserDict[Hashable, Any]" = field(default_factory=UserDict)
     """Results computed for one reader of this run, which serve the others.
     As with the notes, no dict: pydantic, which dumps the configuration for some tools, walks into dicts."""
+    waiting: Waiting | None = None
+    """The log of what was skipped, where somebody keeps what is left when the run ends; else it waits not."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -18,6 +18,7 @@ from supervisor_memory.host.hooks import Hooks
 from supervisor_memory.host.prompts import install
 from supervisor_memory.host.run.beginning import KEY, Beginning
 from supervisor_memory.host.run.state import with_input
+from supervisor_memory.ports import Waiting
 
 T = TypeVar("T")
 Compiled: TypeAlias = CompiledStateGraph[Any, Any, Any, Any]
@@ -57,10 +58,11 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
         begun = self.hooks.begin(
             input, whole, thread=_Here(self), context=options.get("context"), is_nested=_is_nested(whole)
         )
+        begun.waiting = Waiting(self.hooks.memory.backend)
         try:
             yield from super().stream(input, patch_configurable(config, {KEY: begun}), **options)
         finally:
-            self.hooks.hear(begun)
+            self.hooks.end(begun)
 
     async def astream(
         self, input: Any, config: RunnableConfig | None = None, **options: Any
@@ -78,17 +80,18 @@ class Attached(CompiledStateGraph[Any, Any, Any, Any]):
                 input, whole, thread=thread, context=options.get("context"), is_nested=_is_nested(whole)
             )
         )
+        begun.waiting = Waiting(self.hooks.memory.backend)
         steps = super().astream(input, patch_configurable(config, {KEY: begun}), **options)
         try:
             async for chunk in steps:
                 yield chunk
         except (asyncio.CancelledError, GeneratorExit):  # nobody waits any more
-            self.hooks.memory.bridge.background(lambda: self.hooks.hear(begun))
+            self.hooks.memory.bridge.background(lambda: self.hooks.end(begun))
             raise
         finally:
             await cast("Any", steps).aclose()
             if sys.exc_info()[0] not in (asyncio.CancelledError, GeneratorExit):
-                await off_loop(self.hooks.hear, begun)
+                await off_loop(self.hooks.end, begun)
 
 
 for _way in (Attached.stream, Attached.astream):  # with the graph's own signature and help
