@@ -39,7 +39,7 @@ Scoring: TypeAlias = Callable[[str], Scores]
 """From a question to one score an item."""
 
 OURS = "supervisor_memory"
-_PATIENCE_MS = 60_000  # a loaded machine must change no figure
+_PATIENCE_MS = 3_600_000  # a loaded machine must change no figure, nor long texts that are embedded slowly
 _SIGNALS = (
     *("cosine", "bm25", "context", "neighbour", "answer", "episode", "speaker", "date", "information"),
 )

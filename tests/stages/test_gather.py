@@ -3,12 +3,14 @@
 import json
 from dataclasses import replace
 
+from supervisor_memory import SupervisorMemory
 from supervisor_memory.flow import Outcome, Remembering
 from supervisor_memory.model.records import (
     MAX_CONTENT_BYTES,
     MAX_MESSAGE_BYTES,
     SESSION_FAMILY,
     Candidate,
+    Filter,
     Message,
     Record,
     Scope,
@@ -140,6 +142,42 @@ def test_a_session_message_knows_who_said_it() -> None:
     user, agent = kept(Message("user", "hello", name="Ann"), Message("assistant", "hi", name="analyst"))
     assert (user.source.source_class, user.source.agent_id, user.source.speaker) == ("user", None, "Ann")
     assert (agent.source.source_class, agent.source.agent_id) == ("agent", "analyst")
+
+
+ANN = Message("user", "I prefer tables.", name="Ann")
+BEN = Message("user", "Net revenue means gross revenue minus refunds.", name="Ben")
+
+
+def test_of_what_people_tell_each_other_nothing_is_the_users() -> None:
+    told = gather(said(ANN, BEN), ports().read_store())
+    assert [c.content for c in told.candidates] == [BEN.content]
+    assert told.unkept == ("among-people",)
+
+
+@every_case(
+    "messages",
+    [(ANN,), (ANN, BEN, Message("assistant", "Noted.")), (ANN, Message("user", "Good morning."))],
+)
+def test_a_user_with_a_name_is_the_user(messages: tuple[Message, ...]) -> None:
+    """Alone, with an assistant, and with somebody without a name."""
+    read = gather(said(*messages), ports().read_store())
+    assert ANN.content in [c.content for c in read.candidates]
+
+
+def test_people_are_told_by_whom_the_session_heard_before() -> None:
+    with SupervisorMemory(Settings(backend="in_memory")) as memory:
+        told = (
+            ("s", "Ann", "I live in Oslo."),
+            ("s", "Ben", "I prefer charts."),
+            ("s", "Ann", "I drink tea."),
+        )
+        for session, name, text in (*told, ("t", "Ann", "I work at night.")):
+            memory.add([{"role": "user", "name": name, "content": text}], user_id="team", session_id=session)
+        memory.add("I prefer tables.", user_id="team", session_id="u")
+        kept = [
+            record.content for record in memory.backend.list(Filter("team"), limit=9) if not record.is_said
+        ]
+    assert sorted(kept) == ["I live in Oslo.", "I prefer tables."]
 
 
 def sharpened(reply: str, *messages: str | Message) -> Remembering:

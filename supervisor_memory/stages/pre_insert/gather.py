@@ -356,6 +356,42 @@ def _by_sense(read: Sequence[Statement], *, view: NoStore) -> Sequence[Statement
     return [again.get(each, each) for each in read]
 
 
+def _is_talk_of_people(said: Remembering, kept: Iterable[Sequence[Record]], view: ReadStore) -> bool:
+    """Whether people with names talk with each other: several, and nobody else, in this session.
+
+    Where only one has spoken in it, the user's last messages tell."""
+    heard = [records[0] for records in kept if records]
+    users = Filter(said.scope.user_id, families=(SESSION_FAMILY,))
+    places = (replace(users, session_id=said.scope.session_id), users)
+    for where in places if heard and all(map(_is_of_a_person, heard)) else ():
+        before = view.list(where, limit=_LATELY_SAID)
+        if not all(map(_is_of_a_person, before)):
+            return False
+        if len({message.spoken_by for message in (*heard, *before)}) > 1:
+            return True
+    return False
+
+
+def _is_of_a_person(message: Record) -> bool:
+    return message.source.source_class == "user" and message.spoken_by is not None
+
+
+def _of_people(read: Sequence[Statement]) -> Sequence[Statement]:
+    """What people tell each other states nothing of the user, and nothing that only the second reader hears.
+
+    Their words are kept as messages, and told as such, with who said them.
+    """
+    return list(map(_among_people, read))
+
+
+def _among_people(found: Statement) -> Statement:
+    if found.kind is None:
+        return replace(found, learned=None)
+    if found.kind == "user-profile" or found.is_learned:
+        return Statement(found.text, "nothing", "among-people", start=found.start)
+    return found
+
+
 def gather(said: Remembering, view: ReadStore) -> Remembering:
     """Candidates by rules: what the user stated, what an agent brought. Each points to its message."""
     if said.is_given:
@@ -367,9 +403,10 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     found: list[Candidate] = []
     perhaps: list[Candidate] = []
     unkept: list[str] = []
+    again = _of_people if _is_talk_of_people(said, kept, view) else partial(_by_sense, view=view)
     for message, records in zip(said.messages, kept, strict=True):
         own = replace(message, content=_read(message.content))
-        read = extract.read_user(own, source=source, again=partial(_by_sense, view=view))
+        read = extract.read_user(own, source=source, again=again)
         found += [replace(each, ref_id=_part_with(each, records)) for each in read.candidates]
         perhaps += [replace(each, ref_id=_part_with(each, records)) for each in read.perhaps]
         unkept += read.unkept
