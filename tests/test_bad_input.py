@@ -1,5 +1,6 @@
 """What cannot be taken is refused: a typed error says what, which, what to do; nothing is written."""
 
+import itertools
 import math
 import sys
 import time
@@ -82,7 +83,7 @@ USERS: list[tuple[Any, type[Exception]]] = [
 ]
 
 
-@pytest.mark.parametrize(("user", "error"), USERS, ids=lambda value: repr(value)[:20])
+@every_case(("user", "error"), USERS)
 def test_a_user_id_that_could_be_mistaken_is_refused_by_every_verb(
     memory: SupervisorMemory, user: Any, error: type[Exception]
 ) -> None:
@@ -128,7 +129,7 @@ CONTENTS: list[tuple[Any, type[Exception]]] = [
 ]
 
 
-@pytest.mark.parametrize(("content", "error"), CONTENTS, ids=lambda value: repr(value)[:20])
+@every_case(("content", "error"), CONTENTS)
 def test_a_content_that_cannot_be_kept_is_refused(
     memory: SupervisorMemory, content: Any, error: type[Exception]
 ) -> None:
@@ -147,28 +148,28 @@ def test_a_decomposed_text_is_composed_and_found(memory: SupervisorMemory) -> No
     assert memory.search("cafe\u0301", user_id="u1")[0].record.id == id_
 
 
-@pytest.mark.parametrize("kind", ["user_profile", "", "facts", 5, ["domain-facts"]])
+@every_case("kind", ["user_profile", "", "facts", 5, ["domain-facts"]])
 def test_an_unknown_kind_is_refused_with_the_known_ones(memory: SupervisorMemory, kind: Any) -> None:
     assert "domain-facts" in refused(
         memory, lambda: memory.write("x", user_id="u1", kind=kind), InvalidContent
     )
 
 
-@pytest.mark.parametrize("family", ["", "a/b", "../x", "a b", "x" * 97, "口径", 5, "a\x00"])
+@every_case("family", ["", "a/b", "../x", "a b", "x" * 97, "口径", 5, "a\x00"])
 def test_a_family_that_cannot_be_one_is_refused(memory: SupervisorMemory, family: Any) -> None:
     refused(memory, lambda: memory.write("x", user_id="u1", family=family), InvalidName)
     refused(memory, lambda: memory.search("x", user_id="u1", families=[family]), InvalidName)
     refused(memory, lambda: memory.get_all(user_id="u1", families=[family]), InvalidName)
 
 
-@pytest.mark.parametrize("families", ["user_profile", [], ()])
+@every_case("families", ["user_profile", [], ()])
 def test_families_that_could_mean_two_things_are_refused(memory: SupervisorMemory, families: Any) -> None:
     assert "None for all" in refused(
         memory, lambda: memory.search("x", user_id="u1", families=families), InvalidContent
     )
 
 
-@pytest.mark.parametrize("strategy", ["newest", "", 5, {"a": 1}])
+@every_case("strategy", ["newest", "", 5, {"a": 1}])
 def test_an_unknown_strategy_is_refused_by_every_verb_that_merges(
     memory: SupervisorMemory, strategy: Any
 ) -> None:
@@ -199,7 +200,7 @@ METADATA: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("metadata", [*METADATA, "circular", "deep"], ids=lambda value: repr(value)[:20])
+@every_case("metadata", [*METADATA, "circular", "deep"])
 def test_metadata_that_json_cannot_hold_is_refused(memory: SupervisorMemory, metadata: Any) -> None:
     if metadata == "circular":
         metadata = {}
@@ -218,16 +219,14 @@ def test_metadata_that_json_cannot_hold_is_refused(memory: SupervisorMemory, met
         assert "metadata" in refused(memory, call, InvalidContent)
 
 
-@pytest.mark.parametrize("ttl", [0, -5, "60", True, [60], 10**400])
+@every_case("ttl", [0, -5, "60", True, [60], 10**400])
 def test_a_time_to_live_that_is_none_is_refused(memory: SupervisorMemory, ttl: Any) -> None:
     assert "ttl" in refused(
         memory, lambda: memory.write("x", user_id="u1", metadata={"ttl": ttl}), InvalidContent
     )
 
 
-@pytest.mark.parametrize(
-    "when", [math.nan, math.inf, 1.7e12, "2026-01-01", True, 10**400, [1.0], datetime.min]
-)
+@every_case("when", [math.nan, math.inf, 1.7e12, "2026-01-01", True, 10**400, [1.0], datetime.min])
 def test_a_time_that_is_none_is_refused(memory: SupervisorMemory, when: Any) -> None:
     for call in (
         lambda: memory.write("x", user_id="u1", created_at=when),
@@ -238,13 +237,13 @@ def test_a_time_that_is_none_is_refused(memory: SupervisorMemory, when: Any) -> 
         assert "created_at" in refused(memory, call, InvalidContent)
 
 
-@pytest.mark.parametrize("limit", [0, -1, 2.5, "5", True, math.nan])
+@every_case("limit", [0, -1, 2.5, "5", True, math.nan])
 def test_a_limit_that_is_no_number_of_records_is_refused(memory: SupervisorMemory, limit: Any) -> None:
     assert "limit" in refused(memory, lambda: memory.search("x", user_id="u1", limit=limit), InvalidContent)
     assert "limit" in refused(memory, lambda: memory.get_all(user_id="u1", limit=limit), InvalidContent)
 
 
-@pytest.mark.parametrize("threshold", [-0.1, 1.1, math.nan, "0.3", True])
+@every_case("threshold", [-0.1, 1.1, math.nan, "0.3", True])
 def test_a_threshold_outside_the_unit_interval_is_refused(memory: SupervisorMemory, threshold: Any) -> None:
     refused(memory, lambda: memory.search("x", user_id="u1", threshold=threshold), InvalidContent)
 
@@ -267,12 +266,12 @@ def test_what_cannot_embed_is_refused_when_a_memory_is_made(embedder: Any) -> No
     assert "EMBEDDING_MODEL" in str(raised.value)
 
 
-@pytest.mark.parametrize("query", [None, 5, b"x", ["x"]])
+@every_case("query", [None, 5, b"x", ["x"]])
 def test_a_query_that_is_no_text_is_refused(memory: SupervisorMemory, query: Any) -> None:
     assert "query" in refused(memory, lambda: memory.search(query, user_id="u1"), InvalidContent)
 
 
-@pytest.mark.parametrize("query", ["\x00", "\ud800", "\u200b", '" OR *', "a AND NOT (", "x" * 100_000, "%"])
+@every_case("query", ["\x00", "\ud800", "\u200b", '" OR *', "a AND NOT (", "x" * 100_000, "%"])
 def test_any_text_can_be_asked(memory: SupervisorMemory, query: str) -> None:
     assert len(memory.search(query, user_id="u1")) == 0
     assert len(memory.search(query, user_id="u1", threshold=0)) == 1
@@ -331,7 +330,7 @@ WHERE: list[tuple[Any, str]] = [
 ]
 
 
-@pytest.mark.parametrize(("where", "told"), WHERE, ids=lambda value: repr(type(value)))
+@every_case(("where", "told"), WHERE)
 def test_a_filter_that_cannot_be_one_is_refused_by_the_name_of_what_is_wrong(
     memory: SupervisorMemory, where: Any, told: str
 ) -> None:
@@ -355,13 +354,13 @@ def test_a_huge_limit_means_all(memory: SupervisorMemory, limit: int, query: str
     assert len(memory.get_all(user_id="u1", limit=limit)) == 2
 
 
-@pytest.mark.parametrize("after", ["", "{}", "[1]", '["x", "y"]', '[1, "\\ud800"]', "9" * 5_000, 7])
+@every_case("after", ["", "{}", "[1]", '["x", "y"]', '[1, "\\ud800"]', "9" * 5_000, 7])
 def test_a_cursor_that_is_none_is_refused(memory: SupervisorMemory, after: Any) -> None:
     with pytest.raises(InvalidContent, match="cursor"):
         memory.get_all(user_id="u1", after=after)
 
 
-@pytest.mark.parametrize("id_", [None, "", 5, "no-such", BIG, "\ud800", "\x00", ["a"]])
+@every_case("id_", [None, "", 5, "no-such", BIG, "\ud800", "\x00", ["a"]])
 def test_an_id_that_is_none_is_not_found(memory: SupervisorMemory, id_: Any) -> None:
     for call in (
         lambda: memory.get(id_),
@@ -391,8 +390,7 @@ ITEMS: list[tuple[Any, type[Exception]]] = [
 ]
 
 
-@pytest.mark.parametrize("infer", [False, True])
-@pytest.mark.parametrize(("item", "error"), ITEMS, ids=lambda value: repr(value)[:30])
+@every_case("item, error, infer", [(*item, infer) for item in ITEMS for infer in (False, True)])
 def test_one_bad_item_of_many_writes_nothing_and_is_named(
     memory: SupervisorMemory, item: Any, error: type[Exception], infer: bool
 ) -> None:
@@ -400,7 +398,7 @@ def test_one_bad_item_of_many_writes_nothing_and_is_named(
     assert "item 100" in refused(memory, lambda: memory.add_many(items, user_id="u1", infer=infer), error)
 
 
-@pytest.mark.parametrize("items", ["a text", {"content": "x"}, None, 5, b"x"])
+@every_case("items", ["a text", {"content": "x"}, None, 5, b"x"])
 def test_items_that_are_no_list_are_refused(memory: SupervisorMemory, items: Any) -> None:
     assert "pass a list" in refused(memory, lambda: memory.add_many(items, user_id="u1"), InvalidContent)
 
@@ -462,13 +460,15 @@ def test_ten_megabytes_are_refused_by_the_direct_verbs(memory: SupervisorMemory,
     assert len(memory.search(huge, user_id="u1")) == 0
 
 
-@pytest.mark.parametrize("source_class", ["", "admin", None, ["user"]])
+@every_case("source_class", ["", "admin", None, ["user"]])
 def test_an_unknown_source_is_refused(memory: SupervisorMemory, source_class: Any) -> None:
     refused(memory, lambda: memory.write("x", user_id="u1", source_class=source_class), InvalidContent)
 
 
-@pytest.mark.parametrize("name", ["agent_id", "session_id", "run_id", "task"])
-@pytest.mark.parametrize("value", ["", "a\n", "\u200b", "x" * 200, 5])
+@every_case(
+    "name, value",
+    itertools.product(["agent_id", "session_id", "run_id", "task"], ["", "a\n", "\u200b", "x" * 200, 5]),
+)
 def test_names_of_other_things_are_checked_too(memory: SupervisorMemory, name: str, value: Any) -> None:
     assert name.replace("_", " ") in refused(
         memory, lambda: memory.write("x", user_id="u1", **{name: value}), InvalidName

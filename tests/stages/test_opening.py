@@ -59,7 +59,7 @@ def note(memory: SupervisorMemory, text: str, scope: Scope = NEW, **given: Any) 
     return memory.recall([("user", text)], scope, **given)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text", ["Where were we?", "What are the next steps?", "Let's continue.", "继续", "接下来做什么？"]
 )
 def test_who_goes_on_is_told_what_the_latest_unfinished_session_left_open(
@@ -101,7 +101,7 @@ def test_a_greeting_brings_one_line(memory: SupervisorMemory) -> None:
     assert sum(line.startswith("- [") for line in told.text.splitlines()) == 1
 
 
-@pytest.mark.parametrize(
+@every_case(
     "text",
     [
         "How many working days does December have?",

@@ -86,7 +86,7 @@ def sparse(count: int) -> Vectors:
     return units(values)
 
 
-@pytest.mark.one_in(3)
+@pytest.mark.one_in(5)
 @pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
 @pytest.mark.usefixtures("read")
 def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable[[int], Vectors]) -> None:
@@ -102,7 +102,7 @@ def test_the_nearest_rows_are_the_nearest_whatever_the_vectors(made_by: Callable
         assert (np.diff(values) <= 0).all()
 
 
-@pytest.mark.one_in(3, shift=1)
+@pytest.mark.one_in(5, shift=1)
 @pytest.mark.usefixtures("read")
 @pytest.mark.parametrize("made_by", [random, clustered, nearly_the_same, narrow, sparse])
 def test_approximate_cosines_keep_their_bound_and_their_place_below_the_best(

@@ -9,6 +9,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.clock import FixedClock
+from tests.cases import every_case
 
 YEAR = 365 * 86_400.0
 
@@ -31,7 +32,7 @@ def test_a_record_of_another_time_is_found_with_a_score_in_bounds(backend: Memor
         assert all(0 <= hit.parts[part] <= 1 for part in ("relevance", "decay", "source"))
 
 
-@pytest.mark.parametrize("when", [math.nan, math.inf, -math.inf, 1e300, "2026-01-01", datetime.min])
+@every_case("when", [math.nan, math.inf, -math.inf, 1e300, "2026-01-01", datetime.min])
 def test_a_time_that_is_none_writes_nothing(backend: MemoryBackend, when: object) -> None:
     memory = memory_at(backend, FixedClock())
     with pytest.raises(InvalidContent):

@@ -13,6 +13,7 @@ from supervisor_memory.model.arguments import as_filter
 from supervisor_memory.model.records import Filter, Kind, Query, Record, Wanted
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, direction, tea, with_vector
+from tests.cases import every_case
 from tests.threats.conftest import EXAMPLES
 
 INJECTIONS = (
@@ -143,7 +144,7 @@ def test_any_question_is_answered(two_users: MemoryBackend, text: str) -> None:
     assert not hits.degraded
 
 
-@pytest.mark.parametrize(
+@every_case(
     "where",
     [
         Filter(),
@@ -164,7 +165,7 @@ def test_a_deletion_that_names_neither_user_nor_ids_nor_session_is_refused(
     assert two_users.count(Filter()) == 2
 
 
-@pytest.mark.parametrize(
+@every_case(
     "nothing",
     [[], (), "", [""], Filter(ids=()), Filter(user_id=""), Filter(session_id=""), Filter(ids=("",))],
 )

@@ -14,6 +14,7 @@ from supervisor_memory.errors import IdentityError, MissingUser
 from supervisor_memory.model.records import Filter, Record, Scope, new_id
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from tests.cases import every_case
 from tests.opened import opened
 from tests.threats.conftest import EXAMPLES, STORES
 
@@ -96,7 +97,7 @@ def test_a_name_is_kept_as_it_is_or_refused_with_an_error_of_ours(user: str) -> 
     assert all(each.isprintable() or each.isspace() for each in user)
 
 
-@pytest.mark.parametrize("nobody", [None, "", " ", "null", "undefined", "None", "NaN", 0, False, [], b"ada"])
+@every_case("nobody", [None, "", " ", "null", "undefined", "None", "NaN", 0, False, [], b"ada"])
 def test_no_user_is_refused_by_every_verb_and_writes_nothing(backend: MemoryBackend, nobody: Any) -> None:
     memory = SupervisorMemory(Settings(embedding_model="none"), backend=backend)
     kept = memory.write("Ada drinks tea.", user_id="ada").id

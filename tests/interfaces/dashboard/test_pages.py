@@ -20,6 +20,7 @@ from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
 from supervisor_memory.model.records import FAMILIES, Filter, Record, new_id
 from supervisor_memory.stores.protocol import Change, Commit
+from tests.cases import every_case
 from tests.interfaces.dashboard.conftest import ADDRESS, POLICY, REVIEWER, TOKENS, Visitor
 
 Known = Callable[[str], set[str]]
@@ -98,7 +99,7 @@ def test_an_empty_store_says_so_on_every_page_in_both_languages(
     assert f'<html lang="{"zh-Hans" if language == "zh" else "en"}">' in answer.text
 
 
-@pytest.mark.parametrize("page", [*PAGES, "sign-in", "records/none", "turn?run=none", "receipts/none"])
+@every_case("page", [*PAGES, "sign-in", "records/none", "turn?run=none", "receipts/none"])
 def test_every_answer_has_the_policy(visitor: Visitor, page: str) -> None:
     headers = visitor.get(f"/dashboard/{page}").headers
     assert headers["content-security-policy"] == POLICY
@@ -122,7 +123,7 @@ def test_a_language_that_is_chosen_stays(visitor: Visitor) -> None:
     assert "Nothing waits" in visitor.get("/dashboard/inbox", lang="en").text
 
 
-@pytest.mark.parametrize(
+@every_case(
     "path",
     [
         *(
@@ -684,7 +685,7 @@ def test_the_inbox_reads_what_was_said_around_a_proposal_and_not_the_whole_sessi
     assert max(read) < 10
 
 
-@pytest.mark.parametrize("word", ["", "0" * 64, "é"])
+@every_case("word", ["", "0" * 64, "é"])
 def test_a_form_without_its_word_changes_nothing(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], word: str
 ) -> None:
@@ -693,7 +694,7 @@ def test_a_form_without_its_word_changes_nothing(
     assert status(memory, ids["charts"]) == "pending"
 
 
-@pytest.mark.parametrize("body", [b"%ED%A0%80", b"word=\xff", b"{}", b"a=1&" * 100, b"--x\r\n", b""])
+@every_case("body", [b"%ED%A0%80", b"word=\xff", b"{}", b"a=1&" * 100, b"--x\r\n", b""])
 def test_what_is_no_form_changes_nothing(
     visitor: Visitor, memory: SupervisorMemory, ids: dict[str, str], body: bytes
 ) -> None:

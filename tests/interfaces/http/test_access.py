@@ -79,7 +79,7 @@ def test_an_unknown_path_is_not_told_from_a_known_one_without_a_token(door: Clie
     assert door("GET", "/v1/nothing").json()["error"]["code"] == "no-such-route"
 
 
-@pytest.mark.parametrize(
+@every_case(
     "host",
     ["evil.example", "127.0.0.1.evil.example", "evil.example:8765", "127.0.0.1@evil.example", "", "[::2]"],
 )
@@ -89,7 +89,7 @@ def test_no_route_answers_under_another_name_than_the_servers(door: Client, host
         assert answer.status_code == 400, (method, path)
 
 
-@pytest.mark.parametrize(
+@every_case(
     "origin",
     [
         "http://evil.example",

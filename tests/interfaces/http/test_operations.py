@@ -15,6 +15,7 @@ from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.errors import BackendError
 from supervisor_memory.interfaces.http.users import exported
 from supervisor_memory.interfaces.present import audit_rows, hits_told, notes_told
+from tests.cases import every_case
 from tests.interfaces.http.conftest import ADDRESS, TOKENS, Client
 
 Ids = dict[str, dict[str, str]]
@@ -511,7 +512,7 @@ RAW = [
 ]
 
 
-@pytest.mark.parametrize("raw", RAW, ids=[str(number) for number in range(len(RAW))])
+@every_case("raw", RAW)
 def test_bytes_that_are_no_body_are_refused(client: Client, memory: SupervisorMemory, raw: bytes) -> None:
     answer = client("POST", "/v1/memories", "ada", content=raw, headers={"Content-Type": "application/json"})
     assert answer.status_code in (400, 413, 422), answer.text
@@ -566,7 +567,7 @@ def test_written_results_are_those_of_the_service(client: Client, memory: Superv
     assert done.reason == "nothing-to-change"
 
 
-@pytest.mark.parametrize("levels", [65, 400, 900])
+@every_case("levels", [65, 400, 900])
 def test_metadata_that_are_nested_too_deep_are_the_callers_fault(client: Client, levels: int) -> None:
     deep = '{"in":' * levels + "1" + "}" * levels
     body = f'{{"text": "I like tea.", "metadata": {deep}}}'
