@@ -156,12 +156,43 @@ def test_of_what_people_tell_each_other_nothing_is_the_users() -> None:
 
 @every_case(
     "messages",
-    [(ANN,), (ANN, BEN, Message("assistant", "Noted.")), (ANN, Message("user", "Good morning."))],
+    [
+        (ANN,),
+        (ANN, Message("user", "Good morning.", name="ann ")),
+        (ANN, BEN, Message("assistant", "Noted.")),
+        (ANN, BEN, Message("assistant", ""), Message("tool", "12,300", name="revenue")),
+        (ANN, Message("user", "Good morning.")),
+    ],
 )
 def test_a_user_with_a_name_is_the_user(messages: tuple[Message, ...]) -> None:
-    """Alone, with an assistant, and with somebody without a name."""
+    """Alone, written otherwise, with an assistant that speaks or calls, and with somebody without a name."""
     read = gather(said(*messages), ports().read_store())
     assert ANN.content in [c.content for c in read.candidates]
+
+
+def test_a_turn_is_an_assistants_whoever_speaks_in_it() -> None:
+    """A supervisor that only leads says nothing that is kept, nor are its agents' answers messages."""
+    turn = replace(said(ANN, BEN), turn_id="m1")
+    assert ANN.content in [c.content for c in gather(turn, ports().read_store()).candidates]
+
+
+def test_what_people_take_back_is_taken_back() -> None:
+    forget = Message("user", "Forget that I prefer tables.", name="Ben")
+    (told,) = gather(said(ANN, forget), ports().read_store()).candidates
+    assert (told.event, told.content) == ("DELETE", "I prefer tables")
+
+
+def test_a_model_makes_no_profile_of_what_people_tell_each_other() -> None:
+    reply = json.dumps(
+        [
+            {"content": "The user prefers tables.", "kind": "user-profile", "quote": ANN.content},
+            {"content": BEN.content, "kind": "domain-facts", "quote": BEN.content},
+        ]
+    )
+    view = ports(complete=lambda prompt: reply).read_store()
+    told = sharpen(gather(said(ANN, BEN), view), view)
+    assert [c.content for c in told.candidates] == [BEN.content]
+    assert told.unkept == ("among-people", "model:among-people")
 
 
 def test_people_are_told_by_whom_the_session_heard_before() -> None:

@@ -6,7 +6,7 @@ import time
 import unicodedata
 import uuid
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, groupby, islice
@@ -45,7 +45,7 @@ from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.specialists import functions_of
 from supervisor_memory.understand.rejection import tally
 from supervisor_memory.understand.sense import ASKED_FROM, sense_of
-from supervisor_memory.understand.statements import Statement, decided, sentences
+from supervisor_memory.understand.statements import Statement, decided, normal, sentences
 
 if TYPE_CHECKING:
     from supervisor_memory.stages.pre_insert.operations import Answered, Heard
@@ -359,7 +359,11 @@ def _by_sense(read: Sequence[Statement], *, view: NoStore) -> Sequence[Statement
 def _is_talk_of_people(said: Remembering, kept: Iterable[Sequence[Record]], view: ReadStore) -> bool:
     """Whether people with names talk with each other: several, and nobody else, in this session.
 
-    Where only one has spoken in it, the user's last messages tell."""
+    A turn of a graph is said to an assistant, whether or not it has spoken. Where only one person has spoken
+    in the session, the user's last messages tell.
+    """
+    if said.turn_id is not None or any(message.role in ("assistant", "tool") for message in said.messages):
+        return False
     heard = [records[0] for records in kept if records]
     users = Filter(said.scope.user_id, families=(SESSION_FAMILY,))
     places = (replace(users, session_id=said.scope.session_id), users)
@@ -367,9 +371,14 @@ def _is_talk_of_people(said: Remembering, kept: Iterable[Sequence[Record]], view
         before = view.list(where, limit=_LATELY_SAID)
         if not all(map(_is_of_a_person, before)):
             return False
-        if len({message.spoken_by for message in (*heard, *before)}) > 1:
+        if len({normal(message.spoken_by or "").casefold() for message in (*heard, *before)}) > 1:
             return True
     return False
+
+
+@dataclass(frozen=True, slots=True)
+class _TalkOfPeople:
+    """The fact that an exchange is people's among themselves."""
 
 
 def _is_of_a_person(message: Record) -> bool:
@@ -379,7 +388,7 @@ def _is_of_a_person(message: Record) -> bool:
 def _of_people(read: Sequence[Statement]) -> Sequence[Statement]:
     """What people tell each other states nothing of the user, and nothing that only the second reader hears.
 
-    Their words are kept as messages, and told as such, with who said them.
+    It may still take something back. Their words are kept as messages, and told as such, with who said them.
     """
     return list(map(_among_people, read))
 
@@ -387,7 +396,7 @@ def _of_people(read: Sequence[Statement]) -> Sequence[Statement]:
 def _among_people(found: Statement) -> Statement:
     if found.kind is None:
         return replace(found, learned=None)
-    if found.kind == "user-profile" or found.is_learned:
+    if found.retracts is None and (found.kind == "user-profile" or found.is_learned):
         return Statement(found.text, "nothing", "among-people", start=found.start)
     return found
 
@@ -403,7 +412,9 @@ def gather(said: Remembering, view: ReadStore) -> Remembering:
     found: list[Candidate] = []
     perhaps: list[Candidate] = []
     unkept: list[str] = []
-    again = _of_people if _is_talk_of_people(said, kept, view) else partial(_by_sense, view=view)
+    again: Callable[[Sequence[Statement]], Sequence[Statement]] = partial(_by_sense, view=view)
+    if _is_talk_of_people(said, kept, view):
+        said, again = said.with_fact(_TalkOfPeople()), _of_people
     for message, records in zip(said.messages, kept, strict=True):
         own = replace(message, content=_read(message.content))
         read = extract.read_user(own, source=source, again=again)
@@ -523,11 +534,16 @@ def with_answer(said: Remembering, told: "Answered", *, by: str = "model") -> Re
     ruled = (
         each for each in said.candidates if (each.event, content_hash(each.content)) not in told.given_way
     )
-    found = storable(candidate for _, candidate in told.candidates)
+    found = [candidate for _, candidate in told.candidates]
+    refused = [*told.refused]
+    if said.fact(_TalkOfPeople):
+        proposed = len(found)
+        found = [each for each in found if each.kind != "user-profile" or each.event == "DELETE"]
+        refused += ["among-people"] * (proposed - len(found))
     return replace(
         said,
-        candidates=(*ruled, *found),
-        unkept=(*said.unkept, *(f"{by}:{code}" for code in told.refused)),
+        candidates=(*ruled, *storable(found)),
+        unkept=(*said.unkept, *(f"{by}:{code}" for code in refused)),
     )
 
 
