@@ -40,7 +40,7 @@ class Dense:
     @classmethod
     def of(cls, weights: Floats, bias: Floats) -> "Dense":
         slices = weights.reshape(-1, INNER, weights.shape[1] // COLUMNS, COLUMNS).transpose(0, 2, 1, 3)
-        return cls(np.ascontiguousarray(slices), bias)
+        return cls(_aligned(slices), bias)
 
     def __call__(self, rows: Floats) -> Floats:
         count = self.slices.shape[1]
@@ -56,6 +56,15 @@ class Dense:
                 np.matmul(some, slices, out=times.transpose(1, 0, 2))
                 out[first : first + each] += times
         return out.reshape(len(rows), -1)
+
+
+def _aligned(numbers: Floats) -> Floats:
+    """A copy that begins with a line of the cache, so that no step of 64 bytes reads two lines."""
+    room = np.empty(numbers.size + 16, np.float32)
+    start = -room.ctypes.data % 64 // room.itemsize
+    copy = room[start : start + numbers.size].reshape(numbers.shape)
+    copy[...] = numbers
+    return copy
 
 
 @dataclass(frozen=True)
