@@ -126,7 +126,7 @@ class Services:
 
 
 class Waiting:
-    """Events of what was skipped in a run, which its next commit takes along, so that they cost none.
+    """Skip events of one run, which are written with its next commit instead of in a commit of their own.
 
     Whoever begins a run with it has `Memory.settle` keep what is left when the run ends.
     """

@@ -59,7 +59,7 @@ class Dense:
 
 
 def _aligned(numbers: Floats) -> Floats:
-    """A copy that begins with a line of the cache, so that no step of 64 bytes reads two lines."""
+    """A copy at an address that is a multiple of 64 bytes, which AVX-512 reads fastest."""
     room = np.empty(numbers.size + 16, np.float32)
     start = -room.ctypes.data % 64 // room.itemsize
     copy = room[start : start + numbers.size].reshape(numbers.shape)
