@@ -33,7 +33,9 @@ from supervisor_memory.stages.post_retrieval.joined import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
 from supervisor_memory.stages.post_retrieval.rerank import ask_model, mmr
 from supervisor_memory.stages.post_retrieval.said import add_said
-from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen
+from supervisor_memory.stages.pre_insert.gather import gather
+from supervisor_memory.stages.pre_insert.session_messages import keep_messages
+from supervisor_memory.stages.pre_insert.sharpen import sharpen
 from supervisor_memory.stages.pre_retrieval.route import route_turn, write_query
 from supervisor_memory.stages.retrieval.guidelines import add_guidelines
 from supervisor_memory.stages.retrieval.search import add_standing, search_store

@@ -108,7 +108,7 @@ Reason: TypeAlias = Literal[
     "fragment",
 ]
 """Why an agent's words are not kept. `recalled-text`: the agent says that it remembers them. Repeated records
-are found by `stages/pre_insert/gather.py`."""
+are found by `stages/insert/repeats.py`."""
 
 _JUDGED = cast("tuple[tuple[Reason, re.Pattern[str]], ...]", _WORDS.patterns("judged"))
 _ECHOES = ("prompt-echo", "recalled-text")

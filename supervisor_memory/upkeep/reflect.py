@@ -9,9 +9,9 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Outcome, Recipe, Remembering, run
 from supervisor_memory.model.records import Source, WriteResult, content_hash
 from supervisor_memory.ports import ReadStore, Services
-from supervisor_memory.stages.pre_insert.gather import heard_of, with_answer
 from supervisor_memory.stages.pre_insert.operations import Answered, Heard, answered, asking, by_functions
 from supervisor_memory.stages.pre_insert.reply import NO_LIST, listed
+from supervisor_memory.stages.pre_insert.sharpen import heard_of, with_answer
 from supervisor_memory.stages.pre_insert.specialists import Specialist, open_specialists
 
 NO_MEMORY_NEEDED: Final = "<NO_MEMORY_NEEDED>"

@@ -18,6 +18,7 @@ from supervisor_memory.model.arguments import (
     MessagesLike,
     as_epoch,
     as_metadata,
+    as_tags,
     check_kind,
     check_scope,
     check_source_class,
@@ -28,6 +29,7 @@ from supervisor_memory.model.arguments import (
     verbatim,
 )
 from supervisor_memory.model.records import (
+    Candidate,
     Filter,
     Hits,
     Kind,
@@ -45,7 +47,6 @@ from supervisor_memory.ports import ReadStore, Services, Waiting, guarded
 from supervisor_memory.stages.insert.again import decide_again
 from supervisor_memory.stages.insert.merge import strategy_for
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import with_metadata
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
 from supervisor_memory.telemetry import of_many, of_one, of_write, spanned
 from supervisor_memory.upkeep.automatic import Digests, MessageVectors, Rarely
@@ -129,7 +130,7 @@ class Writer:
         told = told or extract.describe(clean, kind=kind, source=source)
         said = Remembering(
             scope,
-            candidates=(with_metadata(told, extra),),
+            candidates=(_with_metadata(told, extra),),
             family=check_family(family) if family is not None else None,
             created_at=as_epoch(created_at),
         )
@@ -252,7 +253,7 @@ class Writer:
             said = operator(said, ports.read_store())
         for operator in process:
             said = _processed(operator, said, ports.read_store())
-        said = replace(said, candidates=tuple(with_metadata(each, extra) for each in said.candidates))
+        said = replace(said, candidates=tuple(_with_metadata(each, extra) for each in said.candidates))
         return self.insert(said, begun=ports.now, is_given=False)[: len(said.candidates)]
 
     @spanned("upsert_memory", of_write)
@@ -529,6 +530,23 @@ def use_of(hits: Hits, answer: str) -> float | None:
 def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
     """The different terms of some texts: a note's, which several answers of a turn were given."""
     return frozenset(chain.from_iterable(map(terms, texts)))
+
+
+def _with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
+    """The candidate with a caller's metadata, of which `strategy` and `tags` have a meaning.
+
+    Raises:
+        InvalidContent: there is no strategy of that name.
+    """
+    strategy = metadata.get("strategy")
+    if strategy is not None:
+        strategy, _ = strategy_for(candidate.kind, strategy)
+    return replace(
+        candidate,
+        metadata={**candidate.metadata, **metadata},
+        tags=tuple(dict.fromkeys((*candidate.tags, *as_tags(metadata)))),
+        strategy=strategy or candidate.strategy,
+    )
 
 
 def _processed(operator: Gathering, said: Remembering, view: ReadStore) -> Remembering:

@@ -24,7 +24,7 @@ LONGEST_CALCULATED_WITH = 2
 """Characters: 万 and 中午 stand in functions that calculate with them."""
 REPEATED_IN_REPEATED = {
     "supervisor_memory.compare.slots:code",
-    "supervisor_memory.stages.pre_insert.gather:several",
+    "supervisor_memory.stages.insert.tasks_and_metrics:several",
     "supervisor_memory.understand.statements:edges",
 }
 """Patterns that repeat without bound what repeats without bound, with a mark between, or nothing behind."""

@@ -8,7 +8,7 @@ from supervisor_memory import Outcome, Scope, SupervisorMemory
 from supervisor_memory.errors import BackendError, MemoryAccessDenied
 from supervisor_memory.host.ways_in.workers import DENIAL
 from supervisor_memory.model.records import Note
-from supervisor_memory.stages.pre_insert.gather import is_bookkeeping, own_words
+from supervisor_memory.stages.pre_insert.own_words import is_bookkeeping, own_words
 from tests.host.graphs import open_memory
 
 BOSS = Scope("ada", session_id="t1")

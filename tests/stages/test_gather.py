@@ -18,7 +18,10 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.settings import Settings
 from supervisor_memory.stages.post_retrieval.format import strip_notes
-from supervisor_memory.stages.pre_insert.gather import gather, keep_messages, sharpen, storable
+from supervisor_memory.stages.pre_insert.gather import gather
+from supervisor_memory.stages.pre_insert.own_words import storable
+from supervisor_memory.stages.pre_insert.session_messages import keep_messages
+from supervisor_memory.stages.pre_insert.sharpen import sharpen
 from supervisor_memory.testing.ports import ports
 from tests.cases import every_case
 

@@ -1,7 +1,7 @@
 """Which task a conclusion belongs to: the host's, or the issue key that the user's words are about."""
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
-from supervisor_memory.stages.pre_insert.gather import issue_key
+from supervisor_memory.stages.insert.tasks_and_metrics import issue_key
 from tests.cases import every_case
 
 

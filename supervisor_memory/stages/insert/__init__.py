@@ -1,1 +1,1 @@
-"""From a candidate to a commit: compare with what is known, decide, merge, hold for review."""
+"""From a candidate to a commit: skip repeats, compare with known records, decide, merge, hold for review."""

@@ -59,20 +59,19 @@ from supervisor_memory.stages.insert.draft import (
     wants_vector,
     with_vectors,
 )
+from supervisor_memory.stages.insert.event_ids import event_ids
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
 from supervisor_memory.stages.insert.news import with_news
-from supervisor_memory.stages.pre_insert.extract import describe
-from supervisor_memory.stages.pre_insert.gather import (
-    ModelAsked,
-    event_ids,
-    of_their_tasks,
-    on_their_metrics,
+from supervisor_memory.stages.insert.repeats import (
     repeated_from_note,
     repeated_from_store,
-    without_told_lines,
+    without_repeated_lines,
 )
+from supervisor_memory.stages.insert.tasks_and_metrics import with_metrics, with_tasks
+from supervisor_memory.stages.pre_insert.extract import describe
+from supervisor_memory.stages.pre_insert.sharpen import ModelAsked
 from supervisor_memory.stores.protocol import Commit
 from supervisor_memory.understand.statements import sentences
 
@@ -120,7 +119,7 @@ def place(
         Conflict: others kept changing the same records, twenty times in a row.
         WasErased: the user was erased after this was said.
     """
-    said = on_their_metrics(of_their_tasks(_in_order(said, view), view), view)
+    said = with_metrics(with_tasks(_in_order(said, view), view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
     if said.perhaps and not said.is_unsure:
         said, vectors = with_news(said, vectors, view)
@@ -279,7 +278,7 @@ def _placed_or_held(candidate: Candidate, vector: "Vector | None", draft: Draft,
     if said.is_reviewed:
         return trial
     if said.note is not None and candidate.source.source_class != "user":
-        candidate = without_told_lines(candidate, said.note)
+        candidate = without_repeated_lines(candidate, said.note)
     new = rules.record(candidate)
     status = trial.results[-1].status
     doubted = doubts(
@@ -341,7 +340,7 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
             told = repeated_from_store(candidate, said, view)
         if told is not None:
             return _follow(Skip(told, "recalled-text"), candidate, rivals.new, draft, rules)
-        own = without_told_lines(candidate, said.note)
+        own = without_repeated_lines(candidate, said.note)
         if own is not candidate:
             return _place(own, None, draft, replace(rules, said=replace(said, note=None)))
     if same is not None:

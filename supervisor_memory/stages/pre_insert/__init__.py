@@ -1,1 +1,1 @@
-"""From a turn to candidates for memory: gather, extract, leave out repeats."""
+"""From a turn to candidates for memory: gather by rules, sharpen by a model, keep the messages."""

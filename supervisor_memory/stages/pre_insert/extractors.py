@@ -18,7 +18,7 @@ from supervisor_memory.model.records import Candidate, Message, Source, content_
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import storable
+from supervisor_memory.stages.pre_insert.own_words import storable
 
 Extractor: TypeAlias = Callable[[Sequence[Message]], object]
 """From what was said to what is worth remembering: a list of mappings, pydantic objects or texts.

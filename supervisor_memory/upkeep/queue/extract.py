@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from supervisor_memory.flow import Remembering
 from supervisor_memory.model.records import Candidate, Note, Source
 from supervisor_memory.stages.pre_insert import extract
-from supervisor_memory.stages.pre_insert.gather import ModelAsked, storable
+from supervisor_memory.stages.pre_insert.own_words import storable
+from supervisor_memory.stages.pre_insert.sharpen import ModelAsked
 from supervisor_memory.upkeep.queue.event import Event
 
 if TYPE_CHECKING:

@@ -1,7 +1,7 @@
 """The queue of events that are not memory yet: taken up during a turn, read in the background.
 
 Nothing in here raises into a graph. An event that is read twice, after a crash or by two processes, is
-remembered once: decisions on it have ids derived from its own, see `stages/pre_insert/gather.py`.
+remembered once: decisions on it have ids derived from its own, see `stages/insert/event_ids.py`.
 """
 
 import contextlib
