@@ -17,29 +17,24 @@ The oldest rows can be moved into files (`archive.py`), which go on being the be
 is left begins behind them (`segments.py`).
 """
 
-import contextlib
 import json
 import logging
 import secrets
-from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, Final, TypeAlias, cast
+from typing import Final, TypeAlias
 
 import apsw
 
-from supervisor_memory.audit import pseudonyms, segments, tallies, tombstones, turns
+from supervisor_memory.audit import access, pseudonyms, segments, tallies, tombstones, turns
+from supervisor_memory.audit.access import ACCESS_ROWS, AccessLog
 from supervisor_memory.audit.pseudonyms import Pseudonyms
 from supervisor_memory.audit.rows import (
     GENESIS,
-    USED,
     Access,
     AccessRow,
     AuditRow,
     code,
-    is_code,
     plain,
     row_hash,
 )
@@ -53,11 +48,7 @@ from supervisor_memory.model.records import AuditEvent, Reads, Record
 _log = logging.getLogger("supervisor_memory")
 _Values: TypeAlias = tuple[str | int | None, ...]
 SCHEMA_NUMBER: Final = 1
-ACCESS_ROWS: Final = 100_000
 _TOLD_BY_JOURNAL: Final = ("commit.", "erase.")
-_WRITTEN_TOGETHER: Final = 256
-_MOST_UNWRITTEN: Final = 4_096
-
 _MICRO: Final = 1_000_000
 _CANONICAL: Final = json.JSONEncoder(
     ensure_ascii=False, sort_keys=True, separators=(",", ":"), allow_nan=False
@@ -80,25 +71,15 @@ _TABLES: Final = (
         user_id TEXT PRIMARY KEY, subject TEXT NOT NULL UNIQUE, key BLOB NOT NULL) WITHOUT ROWID""",
     """CREATE TABLE IF NOT EXISTS record_keys(
         record_id TEXT PRIMARY KEY, subject TEXT, key BLOB NOT NULL) WITHOUT ROWID""",
-    """CREATE TABLE IF NOT EXISTS access(
-        id INTEGER PRIMARY KEY, ts_us INTEGER NOT NULL, subject TEXT, op TEXT NOT NULL, agent_id TEXT,
-        session TEXT, run_id TEXT, record_id TEXT, rank INTEGER, score_milli INTEGER,
-        reason TEXT NOT NULL)""",
-    "CREATE INDEX IF NOT EXISTS access_by_record ON access(record_id)",
-    "CREATE INDEX IF NOT EXISTS access_by_subject ON access(subject)",
     *segments.TABLES,
     *tombstones.TABLES,
     *turns.TABLES,
     *tallies.TABLES,
+    *access.TABLES,
     *_BY_SELDOM_OP,
 )
 _LATEST: Final = ("erasures", "notes", "notes_by_session", "segments", "tallies_by_day")
 """Tables and indexes that a store of an earlier release may lack."""
-_READS: Final = """SELECT value,
-    (SELECT count(*) FROM (SELECT 1 FROM access WHERE record_id = value AND op = ifnull(?2, op) LIMIT 100)),
-    (SELECT max(ts_us) FROM (SELECT ts_us FROM access WHERE record_id = value AND op = ifnull(?2, op)
-        ORDER BY id DESC LIMIT 100))
-    FROM json_each(?1)"""
 _IS_THERE: Final = f"""SELECT 1 FROM audit WHERE event_id = ?1
     UNION ALL SELECT 1 FROM archived_events WHERE id = {segments.ID.format("?1")}"""
 _AUDIT_COLUMNS: Final = "seq, event_id, ts_us, op, outcome, record_id, subject, payload, prev_hash, hash"
@@ -109,21 +90,6 @@ _AMOUNTS: Final = f"""SELECT date(ts_us / 1000000, 'unixepoch'), told ->> '$.age
         WHERE seq > ?1 AND ts_us >= ?2 AND (?3 IS NULL OR subject = ?3)
             AND (outcome = 'degraded' OR op IN ({", ".join(map(repr, sorted(tallies.COUNTED)))})))
     GROUP BY 1, 2, 3, 4, 5, 6, 7, 8"""
-_ACCESS_COLUMNS: Final = (
-    "id, ts_us, subject, op, agent_id, session, run_id, record_id, rank, score_milli, reason"
-)
-_PUT_ACCESS: Final = f"INSERT INTO access({_ACCESS_COLUMNS})"
-_READ_UP_TO: Final = "read_up_to"
-"""The name in `audit_meta` of the latest row of `notes` whose records are in `access`."""
-_OLDEST_ACCESSES: Final = "DELETE FROM access WHERE id <= (SELECT max(id) FROM access) - ?"
-_OF_NOTES: Final = f"""{turns.READINGS}
-    CAST((SELECT value FROM audit_meta WHERE name = '{_READ_UP_TO}') AS INTEGER)"""
-_TO_THE_LAST: Final = f"""INSERT INTO audit_meta
-    VALUES('{_READ_UP_TO}', (SELECT ifnull(max(seq), 0) FROM notes))
-    ON CONFLICT DO UPDATE SET value = excluded.value"""
-
-
-_OF_A_READING: Final = Access._fields.index("record_id")
 AUDIT_FILE_NAME: Final = "audit.db"
 
 
@@ -136,13 +102,11 @@ class AuditLog:
 
     def __init__(self, database: Database, *, access_rows: int = ACCESS_ROWS) -> None:
         self._database = database
-        self._access_rows = access_rows
+        self._accesses = AccessLog(database, most=access_rows)
         self._create()
         with database.reading() as connection:
             self._read_meta(connection)
         database.when_replaced(self._read_meta)
-        self._unwritten: deque[Access | Given] = deque(maxlen=_MOST_UNWRITTEN)
-        self._is_asked_for_reads = False
 
     @property
     def log_id(self) -> str:
@@ -171,7 +135,7 @@ class AuditLog:
             for event in events:
                 seq += 1
                 prev_hash = self._append_one(connection, names, event, seq, prev_hash, round(at * _MICRO))
-            self._write_accesses(connection, names, {at // tallies.A_DAY: tallies.of_events(events)})
+            self._accesses.write(connection, names, {at // tallies.A_DAY: tallies.of_events(events)})
 
     def check_new(self, events: Sequence[AuditEvent]) -> None:
         """Raise Conflict where `append` would, for callers who must know before the transaction."""
@@ -187,91 +151,26 @@ class AuditLog:
 
         They are written with the next commit, when the log is read or closed, and by `flush`.
         """
-        self._unwritten.extend(entries)
+        self._accesses.add(entries)
 
     @property
     def has_much_to_write(self) -> bool:
         """Whether so many entries wait that it is time to `flush`."""
-        return len(self._unwritten) >= _WRITTEN_TOGETHER
+        return self._accesses.has_much_to_write
 
     def flush(self) -> None:
         """Write the entries that `record_access` noted."""
-        if self._unwritten and not self._database.read_only:
+        if self._accesses.waiting and not self._database.read_only:
             with self._database.writing(durable=False) as connection:
-                self._write_accesses(connection, self._names(connection))
+                self._accesses.write(connection, self._names(connection))
 
     def flush_at_last(self) -> None:
         """Write the entries that `record_access` noted; only warn where that fails, as on a full disk."""
-        count = len(self._unwritten)
+        count = self._accesses.waiting
         try:
             self.flush()
         except BackendError as error:
             _log.warning("%d rows of the access log were not written: %s", count, error)
-
-    def _write_accesses(
-        self,
-        connection: apsw.Connection,
-        names: Pseudonyms,
-        counted: Mapping[float, Mapping[tallies.Tally, float]] = MappingProxyType({}),
-    ) -> None:
-        """Write the waiting entries, and add them to the counts of their day."""
-        entries: list[Access | Given] = []
-        with contextlib.suppress(IndexError):  # another thread may write the last one
-            while True:
-                entries.append(self._unwritten.popleft())
-        by_day = {day: {**amounts} for day, amounts in counted.items()}
-        for entry in entries:
-            _add_to(by_day.setdefault(entry.at // tallies.A_DAY, {}), entry)
-        for day, amounts in by_day.items():
-            tallies.add(connection, amounts, at=day * tallies.A_DAY)
-        for kind, some in groupby(entries, type):
-            if kind is Given:
-                self._write_notes(connection, names, cast("Iterable[Given]", some))
-            else:
-                rows = self._accesses(names, cast("Iterable[Access]", some))
-                connection.executemany(f"{_PUT_ACCESS} VALUES(NULL,?,?,?,?,?,?,?,?,?,?)", rows)
-                if connection.last_insert_rowid() > self._access_rows:
-                    connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
-        if entries and self._is_asked_for_reads:
-            self._read_notes(connection)
-
-    def _read_notes(self, connection: apsw.Connection) -> None:
-        """Put the records of the latest notes and searches into the access log.
-
-        The rows of `notes` name them, so a turn does not write them twice: this is done once somebody asks.
-        """
-        connection.execute(f"{_PUT_ACCESS} {_OF_NOTES} ORDER BY notes.seq, json_each.key")
-        connection.execute(_TO_THE_LAST)
-        connection.execute(_OLDEST_ACCESSES, (self._access_rows,))
-
-    def _have_read_notes(self) -> None:
-        """Write the entries that wait, and put the records of all notes into the access log."""
-        if not self._database.read_only:
-            with self._database.writing(durable=False) as connection:
-                self._write_accesses(connection, self._names(connection))
-                self._read_notes(connection)
-
-    def _accesses(self, names: Pseudonyms, entries: Iterable[Access]) -> Iterator[_Values]:
-        # Of one reading's many records the reader is named once.
-        read: dict[tuple[object, ...], _Values | None] = {}
-        for entry in entries:
-            if (reading := entry[:_OF_A_READING]) not in read:
-                is_erased = names.erased_since(entry.user_id, entry.at)
-                read[reading] = None if is_erased else _reading(names, entry, self.run_name(entry.run_id))
-            if (told := read[reading]) is not None:
-                yield told + _of_record(entry)
-
-    def _write_notes(self, connection: apsw.Connection, names: Pseudonyms, entries: Iterable[Given]) -> None:
-        told = [each for each in entries if not names.erased_since(each.scope.user_id, each.at)]
-        rows = [
-            turns.row_of(
-                each,
-                *names.of(each.scope.user_id, each.scope.session_id),
-                self.run_name(each.scope.run_id),
-            )
-            for each in told
-        ]
-        turns.keep(connection, rows)
 
     def tail(
         self,
@@ -287,9 +186,19 @@ class AuditLog:
         Args:
             before: Only rows with a smaller `seq`.
         """
-        wanted = {"record_id": record_id, "op": op}
-        rows = self._last("audit", _AUDIT_COLUMNS, limit, user_id, wanted, before=before)
-        return tuple(AuditRow(*row) for row in rows)
+        with self._database.reading() as connection:
+            wanted = {"record_id": record_id, "op": op, "subject": _subject_of(connection, user_id)}
+            given = {column: value for column, value in wanted.items() if value is not None}
+            where = [f"{column} = ?" for column in given]
+            if op in SELDOM:
+                where.append(_OF_SELDOM_OP)  # SQLite uses a partial index only where this is repeated
+            if before is not None:
+                where.append("seq < ?")
+            sql = f"""SELECT {_AUDIT_COLUMNS} FROM audit WHERE {" AND ".join(where) or "1"}
+                ORDER BY seq DESC LIMIT ?"""
+            bindings = (*given.values(), *(() if before is None else (before,)), max(0, limit))
+            rows = select(connection, "audit", sql, *bindings)
+        return tuple(AuditRow(*row) for row in reversed(rows))
 
     def ids(self, beginning: str, *, limit: int = 10) -> Sequence[str]:
         """Record ids with this beginning, as far as the log has rows for them, in order."""
@@ -308,38 +217,10 @@ class AuditLog:
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
     ) -> Sequence[AccessRow]:
         """The last rows of the access log, newest last; of a user, a record or an operation where named."""
-        self._have_read_notes()
-        rows = self._last("access", _ACCESS_COLUMNS, limit, user_id, {"record_id": record_id, "op": op})
-        return tuple(AccessRow(*row) for row in rows)
-
-    def _last(
-        self,
-        table: str,
-        columns: str,
-        limit: int,
-        user_id: str | None,
-        wanted: dict[str, str | None],
-        *,
-        before: int | None = None,
-    ) -> Sequence[tuple[Any, ...]]:
+        self._write_notes_as_accesses()
         with self._database.reading() as connection:
-            if user_id is not None:
-                # No subject is called "".
-                wanted["subject"] = pseudonyms.of_user(connection, "subject", user_id) or ""
-            given = {column: value for column, value in wanted.items() if value is not None}
-            where = " AND ".join(f"{column} = ?" for column in given) or "1"
-            if table == "audit" and given.get("op") in SELDOM:
-                where += f" AND {_OF_SELDOM_OP}"  # SQLite uses a partial index only where this is repeated
-            behind = () if before is None else (before,)
-            where += " AND rowid < ?" * len(behind)
-            source, order = table, "rowid DESC"
-            if table == "access":  # the records of notes come into it later than they were read
-                order = "ts_us DESC, id DESC"
-                if self._database.read_only:
-                    source = f"(SELECT {columns} FROM access UNION ALL {_OF_NOTES})"
-            sql = f"SELECT {columns} FROM {source} WHERE {where} ORDER BY {order} LIMIT ?"
-            rows = select(connection, table, sql, *given.values(), *behind, max(0, limit))
-        return rows[::-1]
+            subject = _subject_of(connection, user_id)
+            return self._accesses.last(connection, limit, subject=subject, record_id=record_id, op=op)
 
     def notes(
         self,
@@ -365,7 +246,7 @@ class AuditLog:
         if session_ids is not None:
             named = [self.session_name(user_id or "", each) or "" for each in session_ids]
         with self._database.reading() as connection:
-            subject = None if user_id is None else pseudonyms.of_user(connection, "subject", user_id) or ""
+            subject = _subject_of(connection, user_id)
             return turns.injections(
                 connection,
                 subject=subject,
@@ -384,15 +265,9 @@ class AuditLog:
         """How often and when last each of these was read, as far as that is written and kept.
 
         Args:
-            op: Only so, such as "inject", in a note; None: in any way, by people too.
+            op: Only by this operation, such as "inject", in a note; None: by any, by people too.
         """
-        if not (self._is_asked_for_reads or self._database.read_only):
-            with self._database.writing(durable=False) as connection:
-                self._read_notes(connection)
-            self._is_asked_for_reads = True  # from now on each commit keeps up with the notes
-        with self._database.reading() as connection:
-            rows = select(connection, "access", _READS, json.dumps(list(record_ids)), op)
-        return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}
+        return self._accesses.reads(record_ids, op=op)
 
     def segments(self) -> Sequence[Segment]:
         """The archived segments of the chain, oldest first."""
@@ -436,7 +311,7 @@ class AuditLog:
         """
         start = 0 if since is None else round(since * _MICRO)
         with self._database.reading() as connection:
-            subject = None if user_id is None else pseudonyms.of_user(connection, "subject", user_id) or ""
+            subject = _subject_of(connection, user_id)
             rows = select(connection, "audit", _AMOUNTS, after, start, subject)
         for day, agent, op, outcome, actor, reason, is_of_a_record, has_layer, count in rows:
             amounts = tallies.of_event(
@@ -470,9 +345,7 @@ class AuditLog:
 
     def run_name(self, run_id: str | None) -> str | None:
         """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
-        if run_id is None or is_code(run_id):
-            return run_id
-        return pseudonyms.hashed("r-", self._session_key.encode(), run_id.encode())
+        return pseudonyms.run_name(self._session_key.encode(), run_id)
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when the record has none, or the key was erased."""
@@ -490,7 +363,7 @@ class AuditLog:
 
     def holds(self, user_id: str) -> dict[str, int]:
         """How many rows `erase` would remove, by kind."""
-        self._have_read_notes()
+        self._write_notes_as_accesses()
         with self._database.reading() as connection:
             return _counted(connection, pseudonyms.of_user(connection, "subject", user_id), [])
 
@@ -514,12 +387,12 @@ class AuditLog:
         verbatim = [record.id for record in records if record.layer == "history"]
         with self._database.writing() as connection:
             self.append([begin], at=at)
-            self._read_notes(connection)
+            self._accesses.write_notes(connection)
             subject = pseudonyms.of_user(connection, "subject", user_id)
             removed = _counted(connection, subject, ids)
             for table, where, of_user in _rows_of(subject, ids).values():
                 connection.execute(f"DELETE FROM {table} WHERE {where}", of_user)
-            connection.execute(_TO_THE_LAST)
+            access.mark_notes_as_written(connection)
             connection.execute("DELETE FROM subjects WHERE user_id = ?", (user_id,))
             self._tombstones.put(user_id, verbatim, at=at, erasure=begin.id)
         return removed
@@ -535,7 +408,7 @@ class AuditLog:
         ids = [record.id for record in records]
         with self._database.writing() as connection:
             self.append([begin], at=at)
-            self._read_notes(connection)
+            self._accesses.write_notes(connection)
             removed = _counted(connection, None, ids)
             for table, where, bindings in _rows_of(None, ids).values():
                 connection.execute(f"DELETE FROM {table} WHERE {where}", bindings)
@@ -576,6 +449,13 @@ class AuditLog:
             return (str(error),)
         return ()
 
+    def _write_notes_as_accesses(self) -> None:
+        """Write the entries that wait, and put the records of all notes into the access log."""
+        if not self._database.read_only:
+            with self._database.writing(durable=False) as connection:
+                self._accesses.write(connection, self._names(connection))
+                self._accesses.write_notes(connection)
+
     def _names(self, connection: apsw.Connection) -> Pseudonyms:
         return Pseudonyms(connection, self._session_key, self._tombstones)
 
@@ -591,15 +471,17 @@ class AuditLog:
     def _create(self) -> None:
         with self._database.reading() as connection:
             is_made = all(has(connection, name) for name in _LATEST)
-            is_named = bool(_meta(connection, "log_id") and _meta(connection, _READ_UP_TO))
+            is_named = bool(_meta(connection, "log_id") and _meta(connection, access.WRITTEN_UP_TO))
         if (is_made and is_named) or self._database.read_only:
             return
         with self._database.writing() as connection:
             connection.execute(";".join(_TABLES))
             put = "INSERT OR IGNORE INTO audit_meta VALUES('log_id', ?), ('session_key', ?)"
             connection.execute(put, (secrets.token_hex(16), secrets.token_hex(32)))
-            if not _meta(connection, _READ_UP_TO):  # an earlier release put each note's records there at once
-                connection.execute(_TO_THE_LAST)
+            if not _meta(
+                connection, access.WRITTEN_UP_TO
+            ):  # an earlier release put each note's records there at once
+                access.mark_notes_as_written(connection)
 
     def _append_one(  # noqa: PLR0917
         self,
@@ -649,29 +531,9 @@ class AuditLog:
         return digest
 
 
-def _add_to(tallied: dict[tallies.Tally, float], entry: "Access | Given") -> None:
-    """Add what a note, a search or an answer adds to the counts that are kept."""
-    if isinstance(entry, Given):
-        amounts: Mapping[str, float] = tallies.of_note(
-            entry.op, shown=entry.records, tokens=entry.tokens, degraded=entry.degraded
-        )
-        agent = entry.scope.agent_id if entry.op == tallies.NOTE else None  # a search may be a person's
-    elif entry.op == USED:
-        amounts, agent = {"answers": 1, "used": entry.score or 0.0}, entry.agent_id
-    else:
-        return
-    tallies.add_up(tallied, agent, amounts)
-
-
-def _reading(names: Pseudonyms, entry: Access, run: str | None) -> _Values:
-    """When a reading happened and who read: the same for all its rows."""
-    subject, session = names.of(entry.user_id, entry.session_id)
-    return int(entry.at * _MICRO), subject, code(entry.op), entry.agent_id, session, run
-
-
-def _of_record(entry: Access) -> _Values:
-    score = None if entry.score is None else round(entry.score * 1000)
-    return code(entry.record_id), entry.rank, score, code(entry.reason)
+def _subject_of(connection: apsw.Connection, user_id: str | None) -> str | None:
+    """The pseudonym of a user; None where no user is named, "" where the log does not know the user."""
+    return None if user_id is None else pseudonyms.of_user(connection, "subject", user_id) or ""
 
 
 def _already_there(event_id: str) -> Conflict:

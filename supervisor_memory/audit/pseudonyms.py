@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import apsw
 
-from supervisor_memory.audit.rows import commitment
+from supervisor_memory.audit.rows import commitment, is_code
 from supervisor_memory.audit.tombstones import Tombstones
 from supervisor_memory.disk.database import select
 from supervisor_memory.model.records import AuditEvent
@@ -46,6 +46,11 @@ class Pseudonyms:
         """The name of a run to write, once `of` has given its user's."""
         _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
         return None if run_id is None else self._once(run_pseudonym, key, run_id)
+
+    def run_name(self, run_id: str | None) -> str | None:
+        """The name of a run in `access` and `notes`; see `run_name`."""
+        _, session_key = self._nobody
+        return run_name(session_key, run_id)
 
     def _once(self, hashing: Callable[[bytes, str], str], key: bytes, name: str) -> str:
         """The hash of a name, which most rows of a transaction share."""
@@ -87,6 +92,11 @@ def session_name(key: bytes, session_id: str) -> str:
 def run_pseudonym(key: bytes, run_id: str) -> str:
     """The name of a run in the chain."""
     return hashed("r-", key, b"run\x00" + run_id.encode())
+
+
+def run_name(session_key: bytes, run_id: str | None) -> str | None:
+    """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
+    return run_id if run_id is None or is_code(run_id) else hashed("r-", session_key, run_id.encode())
 
 
 def hashed(prefix: str, key: bytes, text: bytes) -> str:

@@ -1,4 +1,4 @@
-"""What the rows of the logs are, how a row of the chain is hashed, and which strings may stand in one."""
+"""The rows of the audit log and of the access log, the hash of a row, and the check of its strings."""
 
 import hashlib
 import hmac

@@ -6,7 +6,8 @@ from pathlib import Path
 import apsw
 import pytest
 
-from supervisor_memory.audit.log import ACCESS_ROWS, AuditLog, open_log
+from supervisor_memory.audit.access import ACCESS_ROWS
+from supervisor_memory.audit.log import AuditLog, open_log
 from supervisor_memory.audit.rows import GENESIS, Access, row_hash
 from supervisor_memory.model.records import AuditEvent
 
