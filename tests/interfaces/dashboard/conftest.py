@@ -4,8 +4,9 @@ import asyncio
 import html
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -14,6 +15,7 @@ from fastapi import FastAPI
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
+from supervisor_memory.model.records import Filter, Record
 
 ADDRESS = "http://127.0.0.1:8765"
 REVIEWER = "rita@example.com"
@@ -24,6 +26,9 @@ TOKENS = {
     "two": "two-0123456789abcdefghijk",
 }
 _WORD = re.compile(r'name="word" value="([0-9a-f]{64})"')
+PAGES = ("inbox", "turns", "timeline", "relations", "experience", "records", "preview", "figures", "health")
+LATE = "Delayed means arrival more than 15 minutes late."
+LATER = "Delayed means arrival more than 30 minutes late."
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -142,3 +147,28 @@ def _fill(memory: SupervisorMemory) -> dict[str, str]:
 def known(memory: SupervisorMemory) -> Callable[[str], set[str]]:
     """What is active of a user."""
     return lambda user_id: {record.content for record in memory.get_all(user_id=user_id)}
+
+
+def last(memory: SupervisorMemory, record_id: str) -> tuple[str, str]:
+    event = memory.backend.audit.tail(1, record_id=record_id)[0].event
+    return event["op"], event["actor"]
+
+
+def status(memory: SupervisorMemory, record_id: str) -> str:
+    return memory.backend.get([record_id])[0].status
+
+
+def next_page(page: str) -> str:
+    """The address behind "older"; "" where there is none."""
+    found = re.search(r'rel="next" href="([^"]*)"', page)
+    return html.unescape(found[1]) if found else ""
+
+
+def proposed(memory: SupervisorMemory, *texts: str) -> list[str]:
+    """The ids of what a tool says of ada; the page has the last of them first."""
+    asked: Any = {"user_id": "ada", "kind": "user-profile", "source_class": "tool", "agent_id": "web"}
+    return [memory.write(text, metadata={"strategy": "review"}, **asked).id for text in texts]
+
+
+def waiting_of(memory: SupervisorMemory) -> Sequence[Record]:
+    return memory.upkeep.listed(Filter("ada", statuses=("pending",)), limit=100)
