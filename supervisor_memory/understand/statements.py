@@ -525,7 +525,7 @@ def _twice(found: Statement) -> Statement:
         return found
     # "could you …?" reads like a question, a greeting like small talk; the mark of a list tells of tasks.
     is_listed = not is_ruled and _SENTENCES["listed"].match(text) is not None
-    said = text if is_listed else without_address(_without_heading(_wish(text)) if is_ruled else text)
+    said = own if is_listed else without_address(_without_heading(_wish(text)) if is_ruled else own)
     learned = weigh(said, weights())
     return replace(found, learned=learned) if is_ruled else decided(found, learned)
 

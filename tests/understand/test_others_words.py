@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
@@ -119,5 +119,6 @@ CLAIMS = [
 
 
 @given(st.sampled_from(sorted(FRAMES)), st.lists(st.sampled_from(CLAIMS), min_size=1, max_size=130))
+@example("lines of code", ["我吃素。", "我吃素。", "以后都用表格。"])
 def test_nothing_of_others_becomes_the_users_however_much_they_say(frame: str, said: list[str]) -> None:
     assert read_statements(FRAMES[frame](said)).worth_keeping == ()
