@@ -25,7 +25,7 @@ from langgraph_supervisor import create_handoff_tool
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.errors import ConfirmationRequired, RecordNotFound
-from supervisor_memory.testing.backend_contract import assert_chain
+from supervisor_memory.testing.records import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests import programs
 from tests.host.graphs import Graph, Team, config

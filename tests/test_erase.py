@@ -27,8 +27,8 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
+from supervisor_memory.testing.records import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel
 from tests import programs
 from tests.canaries import CANARIES, USERS, Dense, World, left_of

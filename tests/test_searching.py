@@ -17,7 +17,7 @@ from supervisor_memory.embedding.hashing import HashingEmbedder
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.model.records import Hit, Hits
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 from tests import programs
 from tests.cases import every_case
 from tests.opened import EACH, opened

@@ -26,10 +26,10 @@ from supervisor_memory.stores.protocol import (
     Moves,
     Stored,
 )
-from supervisor_memory.testing.backend_contract import (
+from supervisor_memory.testing.backend_contract import Reopen
+from supervisor_memory.testing.records import (
     ALIKE,
     NOW,
-    Reopen,
     assert_chain,
     contents,
     direction,

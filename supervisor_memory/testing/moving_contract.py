@@ -20,7 +20,7 @@ import pytest
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Source
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Erases, MemoryBackend, Moves, Stored, Taken
-from supervisor_memory.testing.backend_contract import (
+from supervisor_memory.testing.records import (
     EMBEDDER,
     NOW,
     assert_chain,

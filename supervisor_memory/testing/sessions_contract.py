@@ -19,7 +19,7 @@ from supervisor_memory.stores.sessions import (
     list_sessions,
     said_last,
 )
-from supervisor_memory.testing.backend_contract import NOW, tea
+from supervisor_memory.testing.records import NOW, tea
 
 
 def said(session: str, at: float, *, agent: str | None = None, **values: Any) -> Record:

@@ -23,7 +23,7 @@ from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, BackendUnavailable, Conflict, ReadOnlyStore, SettingsError
 from supervisor_memory.model.records import AuditEvent
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import NOW, tea
+from supervisor_memory.testing.records import NOW, tea
 from tests.audit.test_anchor import KEY, filled
 
 ROWS = 40

@@ -24,7 +24,7 @@ from supervisor_memory.disk import database as database_module
 from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, Conflict, WasErased
 from supervisor_memory.model.records import AuditEvent, Reads, Scope, new_id
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 from tests.programs import forks
 
 NOW = 1_767_571_200.25

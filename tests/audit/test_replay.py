@@ -13,7 +13,7 @@ from supervisor_memory.errors import BackendError, RecordNotFound
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import NOW, tea
+from supervisor_memory.testing.records import NOW, tea
 
 Backend = SqliteBackend | JsonBackend
 

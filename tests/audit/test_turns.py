@@ -19,7 +19,7 @@ from supervisor_memory.audit import turns
 from supervisor_memory.audit.turns import Injection, grouped
 from supervisor_memory.model.records import Considered, Hit, Hits, Query
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 from supervisor_memory.testing.scripted import ScriptedModel
 
 ANA = "ana"

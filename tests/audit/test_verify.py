@@ -15,7 +15,7 @@ import pytest
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.stores.protocol import Change
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import NOW, direction, tea, with_vector
+from supervisor_memory.testing.records import NOW, direction, tea, with_vector
 
 RECORDS = 20
 FLIPS = 1000 if os.environ.get("FAULTS") == "long" else 100

@@ -16,7 +16,7 @@ import pytest
 from supervisor_memory.model.records import AuditEvent, Record, Status
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import direction, tea, with_vector
+from supervisor_memory.testing.records import direction, tea, with_vector
 
 Acknowledged = tuple[str, int]
 """A record's id, and the version that was acknowledged."""

@@ -11,7 +11,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.audit.verify import verified
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import NOW, query, tea
+from supervisor_memory.testing.records import NOW, query, tea
 
 DAY = 86_400.0
 JUMPS = {

@@ -12,7 +12,7 @@ import pytest
 from supervisor_memory.errors import BackendError
 from supervisor_memory.model.records import Filter, Record
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from supervisor_memory.testing.records import direction, query, tea, with_vector
 from tests import programs
 from tests.faults.conftest import LONG
 from tests.faults.disk import Disk, on
@@ -125,7 +125,7 @@ def test_a_limit_on_the_size_of_files_is_told_and_nothing_acknowledged_is_lost(t
         from supervisor_memory.stores.sqlite.store import SqliteBackend
         from supervisor_memory.errors import BackendError
         from supervisor_memory.model.records import Filter
-        from supervisor_memory.testing.backend_contract import tea
+        from supervisor_memory.testing.records import tea
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         backend = SqliteBackend(Path(sys.argv[1]))
         resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, resource.RLIM_INFINITY))

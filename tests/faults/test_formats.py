@@ -19,7 +19,7 @@ from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.stores.sqlite.tables import SCHEMA, STEPS
-from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from supervisor_memory.testing.records import direction, query, tea, with_vector
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected
 from tests.faults.processes import FORKS, ended, forked

@@ -20,7 +20,7 @@ from supervisor_memory.errors import BackendUnavailable, Conflict
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.protocol import Change
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from supervisor_memory.testing.records import direction, query, tea, with_vector
 from tests import programs
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected

@@ -14,7 +14,7 @@ from supervisor_memory.errors import BackendUnavailable, CorruptStore
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.stores.sqlite.tables import STEPS
-from supervisor_memory.testing.backend_contract import assert_chain, direction, query, tea, with_vector
+from supervisor_memory.testing.records import assert_chain, direction, query, tea, with_vector
 from tests.faults.inspection import inspected
 from tests.faults.processes import addition
 from tests.stores.test_group import in_threads

@@ -25,14 +25,7 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change
 from supervisor_memory.stores.sqlite.repair import Repaired, repair_json, repair_sqlite
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import (
-    NOW,
-    assert_chain,
-    direction,
-    query,
-    tea,
-    with_vector,
-)
+from supervisor_memory.testing.records import NOW, assert_chain, direction, query, tea, with_vector
 from tests.faults.conftest import LONG
 from tests.faults.inspection import inspected
 from tests.faults.processes import FORKS, forked

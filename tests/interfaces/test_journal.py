@@ -10,7 +10,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.open import open_backend
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 from tests.interfaces.conftest import Run
 from tests.stores.qdrant_double import QdrantDouble, broken, running
 

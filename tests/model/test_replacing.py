@@ -11,7 +11,7 @@ from supervisor_memory.flow import Outcome, Remembering
 from supervisor_memory.model.records import Filter, Hit, Hits, Record, Scope
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.stores.protocol import ByWords
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 
 
 @dataclass(frozen=True, slots=True)

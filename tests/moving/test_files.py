@@ -15,8 +15,8 @@ from supervisor_memory.errors import BackendError, BackendUnavailable, InvalidCo
 from supervisor_memory.moving.files import PART
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Moves, Stored
-from supervisor_memory.testing.backend_contract import assert_chain, direction, tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
+from supervisor_memory.testing.records import assert_chain, direction, tea
 from tests import programs
 
 ROOT = Path(__file__).parents[2]

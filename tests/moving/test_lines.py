@@ -15,8 +15,8 @@ from supervisor_memory.errors import InvalidContent, SupervisorMemoryError
 from supervisor_memory.moving import lines
 from supervisor_memory.moving.lines import End, Header, end_line, header_line, read, record_line
 from supervisor_memory.stores.protocol import Stored
-from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.moving_contract import all_of, assert_same, full_store
+from supervisor_memory.testing.records import tea
 from tests.breadth import examples
 from tests.cases import every_case
 

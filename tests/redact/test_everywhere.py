@@ -26,9 +26,9 @@ from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import assert_chain
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import record
+from supervisor_memory.testing.records import assert_chain
 from supervisor_memory.testing.scripted import ScriptedModel, call_of
 from tests.breadth import examples
 from tests.canaries import Dense, whole

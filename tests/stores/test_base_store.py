@@ -39,10 +39,8 @@ from supervisor_memory.stores.langgraph.items import label
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Commit, MemoryBackend
-from supervisor_memory.testing.backend_contract import (
-    BackendContract,
-    Limit,
-    PersistentBackendContract,
+from supervisor_memory.testing.backend_contract import BackendContract, Limit, PersistentBackendContract
+from supervisor_memory.testing.records import (
     assert_chain,
     changed,
     contents,

@@ -12,8 +12,8 @@ from supervisor_memory.disk.database import Database
 from supervisor_memory.errors import BackendError, BackendUnavailable
 from supervisor_memory.stores.langgraph.store import BaseStoreBackend
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.erasing_contract import LATER, SharedErasingContract
+from supervisor_memory.testing.records import tea
 from tests.stores.test_base_store import sqlite_store
 
 

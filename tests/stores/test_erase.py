@@ -22,16 +22,12 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Erases, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import (
-    NOW,
-    assert_chain,
-    tea,
-)
 from supervisor_memory.testing.erasing_contract import (
     LATER,
     ErasingContract,
     SharedErasingContract,
 )
+from supervisor_memory.testing.records import NOW, assert_chain, tea
 from tests.canaries import World, left_of, traces
 
 KILLS = int(os.environ.get("ERASE_KILLS", "1"))

@@ -19,7 +19,7 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import direction, tea
+from supervisor_memory.testing.records import direction, tea
 from tests.breadth import examples
 
 USERS = ("alice", "Alice", "%", "1", "12", "a\x00b")

@@ -16,14 +16,8 @@ from supervisor_memory.model.records import Filter
 from supervisor_memory.stores.memory import json_file
 from supervisor_memory.stores.memory.json_file import JsonBackend
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.testing.backend_contract import (
-    PersistentBackendContract,
-    assert_chain,
-    direction,
-    query,
-    tea,
-    with_vector,
-)
+from supervisor_memory.testing.backend_contract import PersistentBackendContract
+from supervisor_memory.testing.records import assert_chain, direction, query, tea, with_vector
 
 CYCLES = 20
 ID_LENGTH = 36

@@ -17,8 +17,8 @@ from supervisor_memory.stores.journal.breaker import Breaker
 from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.testing.backend_contract import tea
 from supervisor_memory.testing.erasing_contract import LATER
+from supervisor_memory.testing.records import tea
 from tests import programs
 from tests.breadth import size
 from tests.stores.unreliable import Unreliable

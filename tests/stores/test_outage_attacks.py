@@ -23,7 +23,7 @@ from supervisor_memory.stores.journal.breaker import Breaker
 from supervisor_memory.stores.journal.link import Link, OutOfReach
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, Commit
-from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, contents, query, tea, with_vector
+from supervisor_memory.testing.records import EMBEDDER, NOW, contents, query, tea, with_vector
 from tests.breadth import examples
 from tests.stores.test_outage import (
     DELAYED,

@@ -18,7 +18,7 @@ from supervisor_memory.stores.journal.breaker import Breaker
 from supervisor_memory.stores.journal.store import JournalBackend
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 
 KILLS = int(os.environ.get("JOURNAL_KILLS", "3"))
 """How many in each kind of outage; 140 are all that there are."""

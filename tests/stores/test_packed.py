@@ -15,7 +15,7 @@ from supervisor_memory.model.records import Filter, Query, Record, Source
 from supervisor_memory.stores.protocol import ByWords, Change
 from supervisor_memory.stores.sqlite import packed, rounded, tables
 from supervisor_memory.stores.sqlite.store import SqliteBackend
-from supervisor_memory.testing.backend_contract import tea
+from supervisor_memory.testing.records import tea
 
 WORDS = ("hills", "plains", "green", "black", "cup", "leaf", "茶叶", "高山")
 ALIKE = ""  # a question by meaning alone

@@ -21,11 +21,9 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.open import open_backend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
-from supervisor_memory.testing.backend_contract import (
+from supervisor_memory.testing.backend_contract import BackendContract, Limit, PersistentBackendContract
+from supervisor_memory.testing.records import (
     EMBEDDER,
-    BackendContract,
-    Limit,
-    PersistentBackendContract,
     changed,
     contents,
     direction,

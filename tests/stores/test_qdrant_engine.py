@@ -20,13 +20,8 @@ from supervisor_memory.model.records import Filter, Query, Record
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.store import QdrantBackend
-from supervisor_memory.testing.backend_contract import (
-    Limit,
-    PersistentBackendContract,
-    changed,
-    direction,
-    tea,
-)
+from supervisor_memory.testing.backend_contract import Limit, PersistentBackendContract
+from supervisor_memory.testing.records import changed, direction, tea
 from tests.breadth import examples
 from tests.stores.qdrant_double import Asked, QdrantDouble, running
 from tests.stores.test_filters import filters, of_what_it_holds, records, usual

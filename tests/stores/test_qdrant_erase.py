@@ -22,14 +22,6 @@ from supervisor_memory.model.records import Record
 from supervisor_memory.stores.protocol import MemoryBackend
 from supervisor_memory.stores.qdrant.points import INDEXES, INDEXES_OF_VERSIONS
 from supervisor_memory.stores.qdrant.store import QdrantBackend
-from supervisor_memory.testing.backend_contract import (
-    NOW,
-    assert_chain,
-    changed,
-    direction,
-    tea,
-    with_vector,
-)
 from supervisor_memory.testing.erasing_contract import (
     LATER,
     ErasingContract,
@@ -38,6 +30,7 @@ from supervisor_memory.testing.erasing_contract import (
     left_of,
     said,
 )
+from supervisor_memory.testing.records import NOW, assert_chain, changed, direction, tea, with_vector
 from tests.canaries import traces
 from tests.cases import every_case
 from tests.stores.qdrant_double import Answer, Asked, QdrantDouble, running

@@ -24,9 +24,8 @@ from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
 from supervisor_memory.stores.qdrant import calls as qdrant_calls
 from supervisor_memory.stores.qdrant.calls import QdrantCalls
 from supervisor_memory.stores.qdrant.store import QdrantBackend
-from supervisor_memory.testing.backend_contract import (
-    Limit,
-    PersistentBackendContract,
+from supervisor_memory.testing.backend_contract import Limit, PersistentBackendContract
+from supervisor_memory.testing.records import (
     assert_chain,
     changed,
     contents,

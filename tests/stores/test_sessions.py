@@ -18,8 +18,8 @@ from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from supervisor_memory.stores.protocol import Change, ListsSessions, MemoryBackend
 from supervisor_memory.stores.sessions import list_parties, list_sessions
 from supervisor_memory.stores.sqlite.store import FILE_NAME, SqliteBackend
-from supervisor_memory.testing.backend_contract import NOW
 from supervisor_memory.testing.erasing_contract import ErasingRecordsContract, erase_records
+from supervisor_memory.testing.records import NOW
 from supervisor_memory.testing.sessions_contract import SessionsContract, said
 from tests.breadth import examples
 from tests.opened import STORES, opened

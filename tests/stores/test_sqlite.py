@@ -32,15 +32,8 @@ from supervisor_memory.stores.sqlite import store as sqlite
 from supervisor_memory.stores.sqlite.namespaces import Namespaces
 from supervisor_memory.stores.sqlite.store import SqliteBackend
 from supervisor_memory.stores.sqlite.tables import of_records
-from supervisor_memory.testing.backend_contract import (
-    PersistentBackendContract,
-    assert_chain,
-    contents,
-    direction,
-    query,
-    tea,
-    with_vector,
-)
+from supervisor_memory.testing.backend_contract import PersistentBackendContract
+from supervisor_memory.testing.records import assert_chain, contents, direction, query, tea, with_vector
 from tests import programs
 from tests.breadth import examples
 from tests.cases import every_case
@@ -510,7 +503,7 @@ def script(body: str) -> tuple[str, str]:
         import os, sys
         from pathlib import Path
         from supervisor_memory.stores.sqlite.store import SqliteBackend
-        from supervisor_memory.testing.backend_contract import direction, tea, with_vector
+        from supervisor_memory.testing.records import direction, tea, with_vector
         backend = SqliteBackend(Path(sys.argv[1]))
         {body}
     """

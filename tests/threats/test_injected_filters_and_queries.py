@@ -12,7 +12,7 @@ from supervisor_memory.language.terms import terms
 from supervisor_memory.model.arguments import as_filter
 from supervisor_memory.model.records import Filter, Kind, Query, Record, Wanted
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.testing.backend_contract import EMBEDDER, NOW, direction, tea, with_vector
+from supervisor_memory.testing.records import EMBEDDER, NOW, direction, tea, with_vector
 from tests.cases import every_case
 from tests.threats.conftest import EXAMPLES
 

@@ -13,7 +13,7 @@ from supervisor_memory import Settings, SupervisorMemory
 from supervisor_memory.errors import IdentityError, MissingUser
 from supervisor_memory.model.records import Filter, Record, Scope, new_id
 from supervisor_memory.stores.protocol import MemoryBackend
-from supervisor_memory.testing.backend_contract import direction, query, tea, with_vector
+from supervisor_memory.testing.records import direction, query, tea, with_vector
 from tests.cases import every_case
 from tests.opened import opened
 from tests.threats.conftest import EXAMPLES, STORES

@@ -8,7 +8,7 @@ from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.errors import Conflict
 from supervisor_memory.model.records import SESSION_FAMILY, AuditEvent, Filter, Record
 from supervisor_memory.stores.protocol import Change, Commit, MemoryBackend
-from supervisor_memory.testing.backend_contract import changed, tea
+from supervisor_memory.testing.records import changed, tea
 
 TIMES = 5
 

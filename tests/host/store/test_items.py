@@ -4,15 +4,10 @@ import json
 from typing import Any
 
 import pytest
-from langgraph.store.base import (
-    PutOp,
-)
+from langgraph.store.base import PutOp
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.errors import (
-    ContentTooLarge,
-    InvalidContent,
-)
+from supervisor_memory.errors import ContentTooLarge, InvalidContent
 from supervisor_memory.host.store.addresses import Address
 from supervisor_memory.host.store.store import MemoryStore, label_for
 from supervisor_memory.testing.clock import FixedClock

@@ -6,18 +6,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from langgraph.store.base import (
-    GetOp,
-    InvalidNamespaceError,
-    PutOp,
-)
+from langgraph.store.base import GetOp, InvalidNamespaceError, PutOp
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.errors import (
-    IdentityError,
-    InvalidName,
-    MissingUser,
-)
+from supervisor_memory.errors import IdentityError, InvalidName, MissingUser
 from supervisor_memory.host.store.addresses import Address
 from supervisor_memory.host.store.store import MemoryStore, label_for, user_for
 from supervisor_memory.model.records import Filter

@@ -8,9 +8,7 @@ from pathlib import Path
 import pytest
 
 from supervisor_memory import SupervisorMemory
-from supervisor_memory.errors import (
-    Conflict,
-)
+from supervisor_memory.errors import Conflict
 from supervisor_memory.host.store.addresses import Address
 from supervisor_memory.host.store.store import MemoryStore
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend

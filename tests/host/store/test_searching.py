@@ -5,20 +5,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from langgraph.store.base import (
-    GetOp,
-    IndexConfig,
-    ListNamespacesOp,
-    MatchCondition,
-    PutOp,
-    SearchOp,
-)
+from langgraph.store.base import GetOp, IndexConfig, ListNamespacesOp, MatchCondition, PutOp, SearchOp
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.embedding.hashing import HashingEmbedder
-from supervisor_memory.errors import (
-    InvalidContent,
-)
+from supervisor_memory.errors import InvalidContent
 from supervisor_memory.host.store.addresses import Address
 from supervisor_memory.host.store.store import MemoryStore
 from supervisor_memory.stores.protocol import MemoryBackend

@@ -10,15 +10,7 @@ import pytest
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.model.records import Filter, new_id
 from supervisor_memory.stores.protocol import Change, Commit
-from tests.interfaces.dashboard.conftest import (
-    LATE,
-    LATER,
-    REVIEWER,
-    Visitor,
-    last,
-    next_page,
-    status,
-)
+from tests.interfaces.dashboard.conftest import LATE, LATER, REVIEWER, Visitor, last, next_page, status
 
 Known = Callable[[str], set[str]]
 

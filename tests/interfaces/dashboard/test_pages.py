@@ -11,16 +11,7 @@ from fastapi import FastAPI
 
 from supervisor_memory import Scope, SupervisorMemory
 from tests.cases import every_case
-from tests.interfaces.dashboard.conftest import (
-    LATE,
-    LATER,
-    PAGES,
-    POLICY,
-    REVIEWER,
-    Visitor,
-    last,
-    status,
-)
+from tests.interfaces.dashboard.conftest import LATE, LATER, PAGES, POLICY, REVIEWER, Visitor, last, status
 
 Known = Callable[[str], set[str]]
 

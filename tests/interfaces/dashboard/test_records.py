@@ -7,14 +7,7 @@ import httpx
 
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.model.records import FAMILIES, Record, new_id
-from tests.interfaces.dashboard.conftest import (
-    LATER,
-    REVIEWER,
-    Visitor,
-    last,
-    next_page,
-    proposed,
-)
+from tests.interfaces.dashboard.conftest import LATER, REVIEWER, Visitor, last, next_page, proposed
 
 Known = Callable[[str], set[str]]
 

@@ -7,12 +7,7 @@ from fastapi import FastAPI
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.model.records import new_id
 from tests.cases import every_case
-from tests.interfaces.dashboard.conftest import (
-    PAGES,
-    POLICY,
-    Visitor,
-    status,
-)
+from tests.interfaces.dashboard.conftest import PAGES, POLICY, Visitor, status
 
 
 def test_nobody_decides_on_what_is_anothers(

@@ -8,13 +8,7 @@ import pytest
 
 from supervisor_memory import SupervisorMemory
 from supervisor_memory.interfaces.dashboard import inbox, together
-from tests.interfaces.dashboard.conftest import (
-    REVIEWER,
-    Visitor,
-    proposed,
-    status,
-    waiting_of,
-)
+from tests.interfaces.dashboard.conftest import REVIEWER, Visitor, proposed, status, waiting_of
 
 
 def test_those_that_are_alike_are_looked_through_decided_and_taken_back_together(

@@ -7,11 +7,7 @@ from pathlib import Path
 from supervisor_memory import Scope, Settings, SupervisorMemory
 from supervisor_memory.interfaces.http.access import Tokens
 from supervisor_memory.interfaces.http.app import create_app
-from tests.interfaces.dashboard.conftest import (
-    LATE,
-    TOKENS,
-    Visitor,
-)
+from tests.interfaces.dashboard.conftest import LATE, TOKENS, Visitor
 
 
 def test_a_turn_shows_who_was_given_what(visitor: Visitor, ids: dict[str, str]) -> None:
