@@ -1,4 +1,4 @@
-"""Can a note tell that nothing answers? What the bound of `doubt.keep_few` takes of notes, and of answers.
+"""Can a note tell that nothing answers? What the bound of `unanswered.keep_few` takes of notes, and of answers.
 
 Run: python benchmarks/nothing.py [--together] [--embedder MODEL]
 
@@ -29,7 +29,7 @@ from typing import Final
 from relations import HERE, USER, Question, facts, opened, questions, told
 
 from supervisor_memory import DEFAULT, Scope, SupervisorMemory
-from supervisor_memory.stages.post_retrieval import doubt
+from supervisor_memory.stages.post_retrieval import unanswered
 
 BOUNDS: Final = (0.0, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1, 1.15)
 KINDS: Final = ("own", "another's", "gone", "thing", "elsewhere", "attribute")
@@ -71,7 +71,7 @@ def asked(memory: SupervisorMemory, world: str, question: Question, kind: str) -
     """Put a question, once for each bound."""
     records, held = list[int](), list[bool]()
     for bound in BOUNDS:
-        doubt.KNOWN = bound
+        unanswered.KNOWN = bound
         hits = memory.preview(question.text, Scope(USER)).hits
         texts = [told(hit.record.content) for hit in hits]
         records.append(sum("standing" not in hit.parts for hit in hits))
@@ -130,7 +130,7 @@ def figures(some: Sequence[Asked], at: int) -> str:
         left = [each.records[at] for each in some if each.kind == kind]
         if not left:
             continue
-        few = statistics.mean(each <= doubt.FEW for each in left)
+        few = statistics.mean(each <= unanswered.FEW for each in left)
         columns.append(f"{statistics.mean(left):5.2f} {few:4.2f}")
     return "  ".join(columns)
 

@@ -25,7 +25,7 @@ from pathlib import Path
 
 from supervisor_memory import DEFAULT, Recipe, Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
-from supervisor_memory.stages.post_retrieval.joined import add_joined
+from supervisor_memory.stages.post_retrieval.neighbours import add_joined
 
 HERE = Path(__file__).parent
 WITHOUT = replace(DEFAULT, post_retrieval=tuple(o for o in DEFAULT.post_retrieval if o is not add_joined))

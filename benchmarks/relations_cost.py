@@ -37,7 +37,7 @@ from supervisor_memory import DEFAULT, Settings, SupervisorMemory
 from supervisor_memory.model.records import Filter, Query, Seed
 from supervisor_memory.signals.index import Entry, Floats, Index, Rows
 from supervisor_memory.signals.walk import Start, walk
-from supervisor_memory.stages.post_retrieval.joined import add_joined
+from supervisor_memory.stages.post_retrieval.neighbours import add_joined
 
 WITHOUT = replace(DEFAULT, post_retrieval=tuple(o for o in DEFAULT.post_retrieval if o is not add_joined))
 USER = "reader"

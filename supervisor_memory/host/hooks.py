@@ -42,7 +42,7 @@ from supervisor_memory.model.arguments import as_messages
 from supervisor_memory.model.records import AuditEvent, Filter, Note, Scope
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import guarded
-from supervisor_memory.stages.post_retrieval.unsaid import what_became
+from supervisor_memory.stages.post_retrieval.quotable import what_became
 from supervisor_memory.upkeep.queue.capture import reports_failure
 from supervisor_memory.wiring.trail import event_of
 

@@ -12,7 +12,12 @@ from typing import Any, Final, Literal, TypeAlias
 
 from supervisor_memory.model.records import Filter, Record, Status
 from supervisor_memory.ports import Ports, ReadStore
-from supervisor_memory.stages.post_retrieval.opening import is_heard, lines_of, messages_of, still_true
+from supervisor_memory.stages.post_retrieval.resumed_session import (
+    is_heard,
+    lines_of,
+    messages_of,
+    still_true,
+)
 from supervisor_memory.stores.protocol import SessionRow
 from supervisor_memory.stores.sessions import count_said, list_sessions, said_last, states_of
 from supervisor_memory.upkeep.sessions import every

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 from supervisor_memory.flow import Recipe
 from supervisor_memory.stages.insert.place import place
-from supervisor_memory.stages.post_retrieval.doubt import keep_few
+from supervisor_memory.stages.post_retrieval.excerpts import add_said
 from supervisor_memory.stages.post_retrieval.format import format_note
-from supervisor_memory.stages.post_retrieval.joined import add_joined
+from supervisor_memory.stages.post_retrieval.neighbours import add_joined
 from supervisor_memory.stages.post_retrieval.rank import drop_already_said, gate, rank
-from supervisor_memory.stages.post_retrieval.said import add_said
+from supervisor_memory.stages.post_retrieval.unanswered import keep_few
 from supervisor_memory.stages.pre_insert.gather import gather
 from supervisor_memory.stages.pre_insert.session_messages import keep_messages
 from supervisor_memory.stages.pre_insert.sharpen import sharpen

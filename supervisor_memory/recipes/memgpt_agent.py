@@ -24,9 +24,9 @@ from supervisor_memory.recipes import memgpt
 from supervisor_memory.recipes.operators.answers import told_in
 from supervisor_memory.recipes.operators.notes import beside
 from supervisor_memory.recipes.published import Published, constant
+from supervisor_memory.stages.post_retrieval.excerpts import is_heard
+from supervisor_memory.stages.post_retrieval.quotable import what_became
 from supervisor_memory.stages.post_retrieval.rank import gate
-from supervisor_memory.stages.post_retrieval.said import is_heard
-from supervisor_memory.stages.post_retrieval.unsaid import what_became
 from supervisor_memory.stages.pre_retrieval.route import asking
 
 CORE, ARCHIVE = "core", "archive"

@@ -30,8 +30,8 @@ from supervisor_memory.review import promotion, sweep, undo
 from supervisor_memory.review.promotion import OnErase, Promotion
 from supervisor_memory.review.proposal import Approval, Insert, Proposal, event, foreseen, unfit
 from supervisor_memory.review.sweep import Selected, Sweep, Swept, Which
-from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.insert.merge import strategy_for
+from supervisor_memory.stages.insert.review_reasons import REVIEW
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.telemetry import of_one, of_write, spanned
 from supervisor_memory.upkeep.edit import Curator, again_when_late, need_all

@@ -17,9 +17,9 @@ from supervisor_memory.model.records import (
     check_content,
 )
 from supervisor_memory.ports import Deciding, Ports
-from supervisor_memory.stages.insert.doubt import REVIEW, without_review
+from supervisor_memory.stages.insert.review_reasons import REVIEW, without_review
 from supervisor_memory.stages.insert.revise import in_a_persons_words, is_for_people
-from supervisor_memory.stages.post_retrieval.unsaid import with_said_kept
+from supervisor_memory.stages.post_retrieval.quotable import with_said_kept
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stores.protocol import Change, Commit, Committed, MemoryBackend
 from supervisor_memory.understand.lessons.known import with_lesson

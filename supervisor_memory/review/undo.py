@@ -9,9 +9,9 @@ from supervisor_memory.errors import Conflict, InvalidContent, RecordNotFound
 from supervisor_memory.model.records import Record, Status, WriteResult, WriteStatus
 from supervisor_memory.ports import Deciding, Ports
 from supervisor_memory.review.proposal import event
-from supervisor_memory.stages.insert.doubt import REVIEW
 from supervisor_memory.stages.insert.draft import embedded
-from supervisor_memory.stages.post_retrieval.unsaid import SAID_KEPT
+from supervisor_memory.stages.insert.review_reasons import REVIEW
+from supervisor_memory.stages.post_retrieval.quotable import SAID_KEPT
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.edit import Curator, again_when_late
 

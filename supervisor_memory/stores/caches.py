@@ -7,8 +7,8 @@ from typing import Final
 
 _MODULES: Final = """
 stores.sqlite.tables stores.sqlite.namespaces stores.qdrant.points host.store.addresses
-stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.said
-stages.post_retrieval.unsaid stages.insert.repeats stages.pre_retrieval.route
+stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.excerpts
+stages.post_retrieval.quotable stages.insert.repeats stages.pre_retrieval.route
 model.records.content model.records.names compare.changes compare.pair compare.reading
 understand.dates understand.digest understand.questions understand.sql
 reading.relations understand.entities understand.finished understand.lineage understand.statements

@@ -18,8 +18,8 @@ from supervisor_memory.language.terms import language
 from supervisor_memory.model.records import SESSION_FAMILY, Filter, Record, Scope, frozen
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Ports, ReadStore, Services
-from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, said_of, still_true
-from supervisor_memory.stages.post_retrieval.unsaid import Became, what_became
+from supervisor_memory.stages.post_retrieval.quotable import Became, what_became
+from supervisor_memory.stages.post_retrieval.resumed_session import lines_of, messages_of, said_of, still_true
 from supervisor_memory.stages.pre_insert.reply import listed
 from supervisor_memory.stores.protocol import ListsSessions, SessionRow
 from supervisor_memory.stores.sessions import HEARD, LINES, NAME, UNTIL, heard_by, list_sessions, states_of

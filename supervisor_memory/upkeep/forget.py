@@ -29,8 +29,8 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Deciding, Ports, Services
 from supervisor_memory.stages.insert.again import FORGET
+from supervisor_memory.stages.post_retrieval.quotable import hides, with_said_kept
 from supervisor_memory.stages.post_retrieval.rank import SECONDS_A_DAY, importance
-from supervisor_memory.stages.post_retrieval.unsaid import hides, with_said_kept
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, Summary, sources_of, summaries
 from supervisor_memory.upkeep.rules import (

@@ -169,7 +169,7 @@ class Sessions:
         Raises:
             BackendError, DeadlineExceeded: the store failed, or is out of reach.
         """
-        from supervisor_memory.stages.post_retrieval.opening import lines_of, messages_of, still_true
+        from supervisor_memory.stages.post_retrieval.resumed_session import lines_of, messages_of, still_true
         from supervisor_memory.understand.digest import phrased, together
 
         scope = Scope(user_id, session_id=session_id)

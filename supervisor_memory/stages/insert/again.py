@@ -14,7 +14,7 @@ from supervisor_memory.model.records import TEAM, AuditEvent, Candidate, Filter,
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.draft import embedded
 from supervisor_memory.stages.insert.place import OLDER
-from supervisor_memory.stages.post_retrieval.unsaid import hides, with_said_kept
+from supervisor_memory.stages.post_retrieval.quotable import hides, with_said_kept
 from supervisor_memory.stores.protocol import Change, Commit
 
 FORGET: Final = "forget"

@@ -11,7 +11,7 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import tells
 from supervisor_memory.model.records import MAX_CONTENT_BYTES, Kind, Record, check_content, content_hash
-from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stages.insert.review_reasons import REVIEW
 from supervisor_memory.understand.entities import entities, named_terms
 from supervisor_memory.understand.sql import query_of
 

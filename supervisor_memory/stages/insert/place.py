@@ -41,14 +41,6 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import Deciding
-from supervisor_memory.stages.insert.doubt import (
-    REVIEW,
-    TRUST,
-    are_known,
-    doubts,
-    known_to_reviewers,
-    proposed,
-)
 from supervisor_memory.stages.insert.draft import (
     Draft,
     RivalsThere,
@@ -63,13 +55,21 @@ from supervisor_memory.stages.insert.event_ids import event_ids
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
 from supervisor_memory.stages.insert.merge import JOINING, KEEP_BOTH, Strategy, joined
-from supervisor_memory.stages.insert.news import with_news
 from supervisor_memory.stages.insert.repeats import (
     repeated_from_note,
     repeated_from_store,
     without_repeated_lines,
 )
+from supervisor_memory.stages.insert.review_reasons import (
+    REVIEW,
+    TRUST,
+    are_known,
+    doubts,
+    known_to_reviewers,
+    proposed,
+)
 from supervisor_memory.stages.insert.tasks_and_metrics import with_metrics, with_tasks
+from supervisor_memory.stages.insert.unsure_statements import with_news
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stages.pre_insert.sharpen import ModelAsked
 from supervisor_memory.stores.protocol import Commit

@@ -10,7 +10,7 @@ from supervisor_memory.model.records import AuditEvent, Record, Source, check_co
 from supervisor_memory.ports import Deciding
 from supervisor_memory.stages.insert.draft import embedded, expiry
 from supervisor_memory.stages.insert.merge import JOINING, strategy_for
-from supervisor_memory.stages.post_retrieval.unsaid import SAID_KEPT, with_said_kept
+from supervisor_memory.stages.post_retrieval.quotable import SAID_KEPT, with_said_kept
 from supervisor_memory.stages.pre_insert.extract import STEPS, describe
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.lessons.lesson import GUIDELINE, OWN_KEYS

@@ -16,7 +16,7 @@ from supervisor_memory.language.unseen import visible
 from supervisor_memory.model.records import Hit, Kind, Note
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
+from supervisor_memory.stages.post_retrieval.neighbours import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import NEARLY_EQUAL, SECONDS_A_DAY, is_sure
 from supervisor_memory.stages.pre_insert.extract import EXTRACTED
 from supervisor_memory.stages.retrieval.guidelines import TOLD

@@ -33,7 +33,7 @@ from supervisor_memory.model.records import (
     family_for,
 )
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stages.insert.review_reasons import REVIEW
 from supervisor_memory.stages.post_retrieval.format import strip_notes
 from supervisor_memory.stages.pre_insert import extract
 from supervisor_memory.stages.pre_insert.claim import Operation, Unusable, read_claim

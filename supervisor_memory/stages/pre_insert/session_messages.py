@@ -21,7 +21,7 @@ from supervisor_memory.model.records import (
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import NoStore, ReadStore
 from supervisor_memory.stages.post_retrieval.format import strip_notes
-from supervisor_memory.stages.post_retrieval.unsaid import UNSURE
+from supervisor_memory.stages.post_retrieval.quotable import UNSURE
 from supervisor_memory.stages.pre_insert.own_words import own_words
 
 _RECORDS = uuid.UUID("6f1d5a52-6d0e-5d43-9a34-0f2b1c1f7a10")

@@ -17,8 +17,8 @@ from supervisor_memory.model.records import (
     new_id,
 )
 from supervisor_memory.ports import Deciding, Ports, Services
-from supervisor_memory.stages.insert.doubt import EVERY_CANDIDATE, REVIEW, known_to_reviewers
 from supervisor_memory.stages.insert.draft import with_vectors
+from supervisor_memory.stages.insert.review_reasons import EVERY_CANDIDATE, REVIEW, known_to_reviewers
 from supervisor_memory.stages.retrieval.shared import refuted_in, tally_of
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.understand.lessons.known import says_also, with_lesson

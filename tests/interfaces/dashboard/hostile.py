@@ -5,7 +5,7 @@ from typing import Final
 from supervisor_memory import Scope, SupervisorMemory
 from supervisor_memory.audit.turns import given
 from supervisor_memory.model.records import Considered, Hit, Record, Source, new_id
-from supervisor_memory.stages.insert.doubt import REVIEW
+from supervisor_memory.stages.insert.review_reasons import REVIEW
 
 __all__ = ["PAYLOADS", "attack"]
 

@@ -9,7 +9,7 @@ from supervisor_memory.interfaces.dashboard.words import LANGUAGES, WORDS, prefe
 from supervisor_memory.model.explain import REASONS
 from supervisor_memory.model.records import KINDS, SourceClass, Status, WriteStatus
 from supervisor_memory.reading.timeline import What
-from supervisor_memory.stages.insert import doubt
+from supervisor_memory.stages.insert.review_reasons import ASKED_FOR
 from supervisor_memory.understand.digest import SECTIONS
 from tests.cases import every_case
 
@@ -69,7 +69,7 @@ def test_every_code_that_is_shown_is_worded() -> None:
         *(f"section.{each}" for each in SECTIONS if each != "topics"),
         *(f"decision.{each}" for each in get_args(WriteStatus)),
         *(f"reason.{code}" for code in REASONS),
-        f"why.{doubt.ASKED_FOR}",
+        f"why.{ASKED_FOR}",
         *(f"why.about-the-user-by-{each}" for each in ("agent", "tool")),
     ]
     assert [key for key in told if key not in WORDS] == []

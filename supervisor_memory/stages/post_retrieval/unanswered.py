@@ -9,7 +9,7 @@ from supervisor_memory.language.resembling import Words, is_like_a_word
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.model.records import Hit
 from supervisor_memory.ports import ReadStore
-from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
+from supervisor_memory.stages.post_retrieval.neighbours import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
 from supervisor_memory.understand.entities import named_terms, perhaps_named, rare_words, surely_named

@@ -25,8 +25,7 @@ from supervisor_memory.model.records.found import left_out
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import is_told_by
-from supervisor_memory.stages.post_retrieval.rank import ANSWERS, evidence, is_shown_in, rank
-from supervisor_memory.stages.post_retrieval.unsaid import (
+from supervisor_memory.stages.post_retrieval.quotable import (
     UNSURE,
     Became,
     is_users,
@@ -36,6 +35,7 @@ from supervisor_memory.stages.post_retrieval.unsaid import (
     said_again,
     what_became,
 )
+from supervisor_memory.stages.post_retrieval.rank import ANSWERS, evidence, is_shown_in, rank
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.understand.names import named_people, without_people
 from supervisor_memory.understand.questions import asks_for_a_reply, named_terms, opening
@@ -77,7 +77,7 @@ def _may_open(turn: Turn) -> bool:
 
 
 def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
-    from supervisor_memory.stages.post_retrieval.opening import with_digest  # few turns need it
+    from supervisor_memory.stages.post_retrieval.resumed_session import with_digest  # few turns need it
 
     return with_digest(plan, view)
 

@@ -6,7 +6,7 @@ from dataclasses import replace
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import Filter, Hit, Hits, Joint, Query, Scope, Source
-from supervisor_memory.stages.post_retrieval.doubt import FEW, keep_few
+from supervisor_memory.stages.post_retrieval.unanswered import FEW, keep_few
 from supervisor_memory.testing.ports import ports, record
 from tests.cases import every_case
 

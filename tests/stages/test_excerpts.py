@@ -13,7 +13,7 @@ from supervisor_memory.errors import InvalidContent
 from supervisor_memory.flow import Recalling, Turn
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Hits, Note, Query, Source
 from supervisor_memory.stages.post_retrieval.format import format_note
-from supervisor_memory.stages.post_retrieval.joined import FOUND_AS
+from supervisor_memory.stages.post_retrieval.neighbours import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import ANSWERS, answers, evidence
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record

@@ -16,14 +16,14 @@ from supervisor_memory.language.terms import has_cjk, language, terms
 from supervisor_memory.model.records import DIGEST_FAMILY, SESSION_FAMILY, Filter, Hit, Query, Record
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.format import clean
-from supervisor_memory.stages.post_retrieval.rank import rank
-from supervisor_memory.stages.post_retrieval.unsaid import (
+from supervisor_memory.stages.post_retrieval.quotable import (
     UNSURE,
     is_users,
     may_be_told,
     said_again,
     what_became,
 )
+from supervisor_memory.stages.post_retrieval.rank import rank
 from supervisor_memory.stages.retrieval.search import found_by
 from supervisor_memory.stores.sessions import SUBJECT, UNTIL, heard_by
 from supervisor_memory.understand.digest import Line, Said, Section, digest, is_open, phrased

@@ -9,7 +9,7 @@ import pytest
 
 from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
 from supervisor_memory.model.records import Hit, Hits, Message
-from supervisor_memory.stages.post_retrieval.joined import add_joined
+from supervisor_memory.stages.post_retrieval.neighbours import add_joined
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from tests.cases import every_case
 

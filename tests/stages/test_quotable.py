@@ -9,7 +9,7 @@ import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record, Source
-from supervisor_memory.stages.post_retrieval.unsaid import Became, may_be_told, replaced, what_became
+from supervisor_memory.stages.post_retrieval.quotable import Became, may_be_told, replaced, what_became
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
 from tests.cases import every_case
