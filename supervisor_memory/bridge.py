@@ -1,4 +1,4 @@
-"""Between the plain, synchronous core and the worlds it lives in: threads and event loops.
+"""Runs the synchronous core with deadlines, on threads, and from event loops.
 
 The only module that starts a thread or touches an event loop. All threads are daemons, so that a
 call which hangs for ever never keeps the process from ending.
@@ -36,23 +36,23 @@ _here = threading.local()
 
 
 def _waited_for() -> float:
-    """Until when somebody waits for what this thread is doing; for ever: nobody counts the seconds."""
+    """The deadline of the caller that waits for this thread; infinity where it has none."""
     until: float = getattr(_here, "until", inf)
     return until
 
 
 def seconds_left() -> float:
-    """How long somebody still waits for what this thread is doing; infinite where nobody counts."""
+    """The seconds until the deadline of the caller that waits for this thread; infinity where it has none."""
     return _waited_for() - time.monotonic()
 
 
 _Job: TypeAlias = Callable[[], Callable[[], object]]
-"""Does something, and returns what tells whoever waits for it: called when the thread is free again, so that
-the one need not wait for the other to give way."""
+"""A job returns a function that wakes the waiting thread. It is called once the worker is free again, so that
+the woken thread need not wait for the worker."""
 
 
 class _Handed(Generic[T]):
-    """A call that another thread makes, in the context of the one that waits for it.
+    """A call that is handed to another thread, which makes it in the context of the waiting thread.
 
     A future does as much with three times the work, and of such calls a turn makes a dozen.
     """
@@ -66,7 +66,7 @@ class _Handed(Generic[T]):
         self._error: BaseException | None = None
 
     def take(self) -> bool:
-        """Whether the call is still to be made; whoever is told so decides whether it is."""
+        """Claim the call, to make it or to drop it; False: another thread has claimed it."""
         return self._taken.acquire(blocking=False)
 
     def __call__(self) -> Callable[[], None]:
@@ -78,11 +78,11 @@ class _Handed(Generic[T]):
         return self._done.release
 
     def is_done(self, *, seconds: float) -> bool:
-        """Whether it is done, or left, within so many seconds."""
+        """Wait at most so many seconds; True once the call is made or dropped."""
         return self._done.acquire(timeout=min(max(seconds, 0), threading.TIMEOUT_MAX))
 
     def result(self) -> T:
-        """What the call returned, or its error; to be asked once, when it is done."""
+        """Return the call's result or raise its error; to be called once, when the call is done."""
         if (error := self._error) is None:
             return self._result
         try:
@@ -92,7 +92,7 @@ class _Handed(Generic[T]):
 
 
 class _Workers:
-    """Daemon threads, `size` at most, as many as are needed; what is handed in keeps its caller's context."""
+    """A pool of up to `size` daemon threads, begun as needed; each job runs in its caller's context."""
 
     def __init__(self, name: str, *, size: int) -> None:
         self._name = name
@@ -105,7 +105,7 @@ class _Workers:
         self._threads = 0
         self._busy = 0
         self.late: set[_Job] = set()
-        """What nobody waits for any more, though it was begun."""
+        """Calls that have begun and that nobody waits for any more."""
         self._pid = os.getpid()
 
     def submit(self, call: Callable[[], T]) -> "Future[T]":
@@ -124,12 +124,12 @@ class _Workers:
         return future
 
     def all_hang(self) -> bool:
-        """Whether each thread is lost to a call that nobody waits for any more."""
+        """Whether every thread is busy with a call that nobody waits for any more."""
         self._begin_anew_after_a_fork()
         return len(self.late) >= self.size
 
     def hand(self, job: _Job) -> None:
-        """Have a thread do something."""
+        """Queue a job for a thread."""
         self._begin_anew_after_a_fork()
         with self._lock:
             self._busy += 1
@@ -162,8 +162,8 @@ class _Workers:
             del job, tell  # and the context that they keep
 
     def leave_alone(self, call: _Handed[Any]) -> bool:
-        """Whether a call is late: nobody waits for it any more. Not begun, it is not made; else its thread is
-        lost until it ends."""
+        """Give up waiting for a call; False: it has just ended. A call that has not begun is never made; one
+        that has begun keeps its thread until it ends."""
         if call.take():
             return True
         self.late.add(call)
@@ -185,7 +185,7 @@ class Bridge:
         self._lock = threading.Lock()
 
     def within(self, seconds: float, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        """The result of a call, or DeadlineExceeded after so many seconds.
+        """Return the result of a call, or raise DeadlineExceeded after so many seconds.
 
         The thread of a call that is late is left to finish alone; when all threads hang in earlier
         calls the error comes at once. A call from inside another one that will be late no later needs

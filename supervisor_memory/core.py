@@ -1,4 +1,4 @@
-"""Memory without graphs: every verb that needs none. `SupervisorMemory` adds the ways into a graph."""
+"""Memory without a graph: every verb that needs no LangGraph. `SupervisorMemory` adds the others."""
 
 import functools
 import logging
@@ -74,7 +74,7 @@ def _experience(memory: "Memory") -> Experience:
 
 
 class Memory:
-    """Long-term memory without a graph; `SupervisorMemory` is what a graph is given.
+    """Long-term memory without a graph; `SupervisorMemory` adds memory to a graph.
 
     Args:
         settings: None: the defaults. `SupervisorMemory.from_env()` reads the environment.
@@ -319,7 +319,8 @@ class Memory:
         said: bool | None = None,
         explain: bool = False,
     ) -> Note:
-        """The note for a model call: what the reader should know of the past. Never raises for memory's sake.
+        """The note for a model call: what the reader should know of the past. A failure of memory raises
+        nothing.
 
         Args:
             messages: What the reader sees. What stands there is not repeated in the note.
@@ -344,7 +345,7 @@ class Memory:
         explain: bool = False,
         shared: MutableMapping[Hashable, Any] | None = None,
     ) -> "Recalled":
-        """As `recall`, for who does not know yet whether a model will read the note.
+        """As `recall`, for a caller that does not know yet whether a model will read the note.
 
         Args:
             shared: What the readers of a run share, so that it is computed once; None: there are no others.
@@ -421,7 +422,7 @@ class Memory:
         return self._digests.flush(seconds=until - time.monotonic()) and is_embedded
 
     def close(self) -> None:
-        """Read what this process has put into the queue, and let go of files. Closing twice is fine.
+        """Read what this process has put into the queue, and close the files. Closing twice is fine.
 
         Session messages that wait for a vector are left to the next process.
         Rows of the access log that a full disk does not take are told of in the log; nothing else waits until

@@ -64,7 +64,7 @@ class _Carrying:
         return next((each for each in reversed(self.facts) if type(each) is kind), None)
 
     def with_fact(self, fact: object) -> Self:
-        """The same with a fact, which takes the place of another of its type.
+        """A copy with a fact, which replaces an earlier fact of its type.
 
         Raises:
             TypeError: it can be changed; a fact is a frozen dataclass, a named tuple or a frozenset.
@@ -111,7 +111,7 @@ class Recalling(_Carrying):
     dropped: tuple[Considered, ...] = ()
 
     def with_items(self, items: Iterable[Hit], *, dropped: Sequence[Considered] = ()) -> "Recalling":
-        """The same with other hits, and with more dropped ones."""
+        """A copy with other hits, and with further dropped ones."""
         found = self.hits  # not by `replace`, which takes several times as long
         hits = Hits(tuple(items), found.degraded, found.notes, found.namespaces, found.considered)
         every = (*self.dropped, *dropped)
@@ -128,8 +128,7 @@ class Recalling(_Carrying):
         return self.with_items(kept, dropped=dropped)
 
     def without(self, why: Callable[[Hit], str]) -> "Recalling":
-        """Drop the hits for which `why` gives a code of `explain.py`, and go on with those for which it
-        gives ""."""
+        """Drop each hit for which `why` returns a code of `explain.py`; keep it where it returns ""."""
         judged = [(hit, why(hit)) for hit in self.hits]
         dropped = [Considered(hit, code) for hit, code in judged if code]
         if not dropped:
@@ -323,7 +322,7 @@ def run(operators: Sequence[Callable[[V, W], V]], value: V, view: W) -> V:
 
 
 def redacted(said: Remembering, redactor: Redactor) -> Remembering:
-    """The same without personal data: what is extracted, compared and counted has never seen any."""
+    """A redacted copy, so that no personal data are extracted, compared or counted."""
     if redactor.is_off:
         return said
     brought = said.outcome

@@ -1,4 +1,4 @@
-"""Every setting, with its default, range and meaning; read once at the door, then frozen and passed on.
+"""Every setting, with its default, range and meaning; read once at the start, then frozen and passed on.
 
 `Settings(...)` takes arguments and defaults only. `Settings.from_env()` also reads the process
 environment and a `.env` file. Precedence: argument > environment > `.env` > default.
@@ -411,7 +411,7 @@ class Settings(BaseSettings):
         }
 
     def tried(self, changes: Mapping[str, Any]) -> "Settings":
-        """The same with some other values, by their Python names.
+        """A copy with some other values, by their Python names.
 
         Raises:
             SettingsError: there is no such setting, or it cannot have that value.
@@ -419,7 +419,7 @@ class Settings(BaseSettings):
         return Settings(**{**{name: getattr(self, name) for name in type(self).model_fields}, **changes})
 
     def filled(self, values: Mapping[str, Any]) -> "Settings":
-        """The same with a recipe's values for what nobody has set.
+        """A copy with a recipe's values for the settings that nobody has set.
 
         Raises:
             SettingsError: there is no such setting, it cannot have that value, or the store or a model is
@@ -460,7 +460,7 @@ class Settings(BaseSettings):
 
     @property
     def match_weights(self) -> Weights:
-        """What each signal counts in a match."""
+        """The weight of each signal in a match."""
         return Weights.of(self.signal_weights)
 
     @field_validator("backend", mode="after")
@@ -568,7 +568,7 @@ def _warn_unknown(names: set[str]) -> None:
 
 
 def _explain(error: ValidationError) -> str:
-    """One line a setting, in the words of the environment."""
+    """The errors, a line a setting, with the names of the environment."""
     names = Settings.env_names()
     lines = []
     for fault in error.errors(include_url=False):

@@ -33,7 +33,7 @@ _is_inside: ContextVar[bool] = ContextVar("supervisor_memory.is_inside", default
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What a span tells of a call; `query` and `records` (content, id, score) only with content."""
+    """The attributes of a span; `query` and `records` (content, id, score) only where content is allowed."""
 
     facts: Mapping[str, Value]
     query: str | None = None
@@ -202,7 +202,7 @@ class Telemetry:
 
 
 def open_telemetry(*, store_id: str, redact: Callable[[str], str], with_content: bool) -> Telemetry | None:
-    """What makes spans; None where the extra is not installed."""
+    """The `Telemetry` of a memory; None where the extra is not installed."""
     try:
         return Telemetry(store_id, redact if with_content else None)
     except ModuleNotFoundError as error:
@@ -214,20 +214,20 @@ def open_telemetry(*, store_id: str, redact: Callable[[str], str], with_content:
 
 
 def of_search(given: Mapping[str, Any], hits: "Hits") -> Told:
-    """Of the hits of a question."""
+    """The attributes for a search."""
     facts = {_COUNT: len(hits), f"{_NAME}.degraded": hits.degraded}
     query = given.get("query")
     return Told(facts, query if isinstance(query, str) else None, [_hit(hit) for hit in hits])
 
 
 def of_recall(given: Mapping[str, Any], note: "Note") -> Told:
-    """Of a note."""
+    """The attributes for a recall."""
     facts = {_COUNT: len(note.hits), f"{_NAME}.degraded": note.degraded, f"{_NAME}.note.tokens": note.tokens}
     return Told(facts, given.get("query"), [_hit(hit) for hit in note.hits])
 
 
 def of_write(given: Mapping[str, Any], results: "WriteResult | Sequence[WriteResult]") -> Told:
-    """Of a write: each text's status; for a single text also the text and its record's id."""
+    """The attributes for a write: each text's status; for a single text also the text and its record's id."""
     every = results if isinstance(results, Sequence) else [results]
     facts: dict[str, Value] = {_COUNT: len(every), f"{_NAME}.statuses": [each.status for each in every]}
     if isinstance(results, Sequence):
@@ -239,12 +239,12 @@ def of_write(given: Mapping[str, Any], results: "WriteResult | Sequence[WriteRes
 
 
 def of_one(given: Mapping[str, Any], _result: object) -> Told:
-    """Of a record by its id."""
+    """The attributes for a call about one record."""
     return Told({_COUNT: 1, "gen_ai.memory.record.id": str(given["id"])})
 
 
 def of_many(count: Callable[[Mapping[str, Any], Any], int]) -> Describe:
-    """Of so many records."""
+    """The attributes for a call about several records."""
     return lambda given, result: Told({_COUNT: count(given, result)})
 
 

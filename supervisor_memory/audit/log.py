@@ -119,7 +119,7 @@ class AuditLog:
         return None if self._database.path is None else self._database.path.parent
 
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
-        """Add events to the chain; inside an open transaction of the database, as part of it.
+        """Add events to the chain; joins an open transaction of the database.
 
         Args:
             at: The time of recording, in seconds since 1970.
@@ -262,7 +262,7 @@ class AuditLog:
             )
 
     def reads(self, record_ids: Sequence[str], *, op: str | None = None) -> dict[str, Reads]:
-        """How often and when last each of these was read, as far as that is written and kept.
+        """How often and when last each of these was read, by the rows that are written and still kept.
 
         Args:
             op: Only by this operation, such as "inject", in a note; None: by any, by people too.
@@ -291,13 +291,14 @@ class AuditLog:
             return _last_link(connection)[0]
 
     def kept(self) -> dict[tallies.Tally, float]:
-        """What was counted since this log keeps counts, by reader and name; see `tallies.py`."""
+        """The running totals since this log began to keep them, by agent and name; see `tallies.py`."""
         self.flush()
         with self._database.reading() as connection:
             return tallies.all_of(connection)
 
     def kept_by_day(self, *, since: float) -> dict[tuple[int, str, str], float]:
-        """What was counted each day (UTC, since 1970) from that of a moment on, by reader and name."""
+        """The running totals of each day (UTC, days since 1970) from the day of `since` on, by agent and
+        name."""
         self.flush()
         with self._database.reading() as connection:
             return tallies.by_day(connection, since=since)
@@ -305,7 +306,8 @@ class AuditLog:
     def amounts(
         self, *, after: int = 0, since: float | None = None, user_id: str | None = None
     ) -> Iterator[tuple[str, str | None, dict[str, int]]]:
-        """What the rows behind row `after`, from `since` on, add to the figures: (day, agent, amounts).
+        """The amounts that the rows behind row `after`, from `since` on, add to the figures: (day, agent,
+        amounts).
 
         SQLite adds them up. Days are dates in UTC.
         """
@@ -562,7 +564,7 @@ def _counted(connection: apsw.Connection, subject: str | None, ids: Sequence[str
 
 
 def _rows_of(subject: str | None, ids: Sequence[str]) -> dict[str, tuple[str, str, tuple[str | None, ...]]]:
-    """Kind → the table with rows of a user beside the chain, the condition on them, and its bindings."""
+    """Kind → table, condition and bindings of a user's rows beside the chain."""
     of_records = "(subject = ? OR record_id IN (SELECT value FROM json_each(?)))", (subject, json.dumps(ids))
     return {
         "accesses": ("access", *of_records),
@@ -574,7 +576,7 @@ def _rows_of(subject: str | None, ids: Sequence[str]) -> dict[str, tuple[str, st
 class RelayedLog(AuditLog):
     """The log of a store inside a journal. It keeps nothing: it passes events on to the journal's log.
 
-    Events on the ends of commits and erasures are left out: the journal writes its own.
+    Events about the outcome of commits and erasures are left out: the journal writes its own.
     """
 
     def __init__(self) -> None:
@@ -586,7 +588,7 @@ class RelayedLog(AuditLog):
         self._relayed_to = log
 
     def append(self, events: Sequence[AuditEvent], *, at: float) -> None:
-        """Pass events on, except those on the ends of commits and erasures."""
+        """Pass events on, except those about the outcome of commits and erasures."""
         told = [event for event in events if not event.op.startswith(_TOLD_BY_JOURNAL)]
         if told and self._relayed_to is not None:
             self._relayed_to.append(told, at=at)

@@ -1,4 +1,4 @@
-"""Counts that are kept and not counted: what the log adds to them, by agent, as it is added.
+"""Running totals by agent and day, which are added to as the log is written.
 
 They only rise, from the day the table was made. They hold names of agents and numbers, nothing of a user:
 what a person may have asked or missed is counted under no name.
@@ -26,7 +26,7 @@ _ADD: Final = """INSERT INTO tallies_by_day VALUES (?, ?, ?, ?)
     ON CONFLICT(day, agent, name) DO UPDATE SET amount = amount + excluded.amount"""
 A_DAY: Final = 86_400
 KEPT: Final = "kept:"
-"""How the names begin of what tells new records by their kind, by day alone."""
+"""The beginning of the names that count new records by kind; these have no total over all days."""
 _IN_ALL: Final = f"""SELECT agent, name, sum(amount) FROM tallies_by_day
     WHERE substr(name, 1, {len(KEPT)}) <> '{KEPT}' GROUP BY agent, name"""
 _DECISIONS: Final = frozenset({"add", "merge", "update", "append", "propose", "skip"})
@@ -38,26 +38,26 @@ NOTE: Final = "inject"
 
 
 def add(connection: "apsw.Connection", tallies: Mapping[Tally, float], *, at: float) -> None:
-    """Add to the counts, inside a transaction; `at` is a moment of the day (UTC) that they are of."""
+    """Add to the totals of a day (UTC), inside a transaction; `at` is any moment of that day."""
     day = int(at // A_DAY)
     connection.executemany(_ADD, [(day, *tally, amount) for tally, amount in sorted(tallies.items())])
 
 
 def by_day(connection: "apsw.Connection", *, since: float) -> dict[tuple[int, str, str], float]:
-    """The counts of each day (UTC, since 1970) from that of a moment on, by agent and name."""
+    """The totals of each day (UTC, days since 1970) from the day of `since` on, by agent and name."""
     sql = "SELECT day, agent, name, amount FROM tallies_by_day WHERE day >= ?"
     rows = select(connection, "tallies_by_day", sql, int(since // A_DAY))
     return {(int(day), str(agent), str(name)): float(amount) for day, agent, name, amount in rows}
 
 
 def all_of(connection: "apsw.Connection") -> dict[Tally, float]:
-    """All counts there are, of all days."""
+    """All totals, over all days."""
     rows = select(connection, "tallies_by_day", _IN_ALL)
     return {(str(agent), str(name)): float(amount) for agent, name, amount in rows}
 
 
 def add_up(tallied: dict[Tally, float], agent: str | None, amounts: Mapping[str, float]) -> None:
-    """Add amounts of an agent to others, those of nought left out."""
+    """Add an agent's amounts to the given totals; amounts of 0 are left out."""
     for name, amount in amounts.items():
         if amount:
             tally = agent or "", name
@@ -65,7 +65,7 @@ def add_up(tallied: dict[Tally, float], agent: str | None, amounts: Mapping[str,
 
 
 def of_events(events: "Iterable[AuditEvent]") -> dict[Tally, float]:
-    """What events add."""
+    """The amounts that events add to the totals."""
     found: dict[Tally, float] = {}
     for event in events:
         counted = of_event(
@@ -85,7 +85,7 @@ def of_events(events: "Iterable[AuditEvent]") -> dict[Tally, float]:
 def of_event(
     op: str, *, outcome: str, actor: str, reason: str, is_of_a_record: bool, has_layer: bool
 ) -> dict[str, int]:
-    """What a row of the audit log adds.
+    """The amounts that a row of the audit log adds to the totals.
 
     A write is a decision on something that was compared with what there is: a row with a layer, by nobody
     but the supervisor (a reviewer's decision is counted as such), of a record (what was not worth keeping is
@@ -105,7 +105,7 @@ def of_event(
 
 
 def of_note(op: str, *, shown: int, tokens: int | None, degraded: bool) -> dict[str, int]:
-    """What a note or a search adds."""
+    """The amounts that a note or a search adds to the totals."""
     what, hits = ("notes", "hits") if op == NOTE else ("searches", "search_hits")
     return {
         what: 1,

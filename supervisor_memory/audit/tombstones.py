@@ -36,7 +36,7 @@ class Tombstones:
         self._database, self._secret = database, secret.encode()
 
     def name(self, user_id: str) -> str:
-        """The name of a user on a tombstone and in `not_removed`: a keyed hash, in hex."""
+        """The name under which a user stands on a tombstone and in `not_removed`: a keyed hash, in hex."""
         return hmac.digest(self._secret, b"tombstone\0" + user_id.encode(), "sha256").hex()
 
     def put(self, user_id: str, verbatim: Sequence[str], *, at: float, erasure: str) -> None:
@@ -110,14 +110,14 @@ class Tombstones:
 
 
 def _listed(values: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """What stands in SQL for a list of values, and its bindings: one binding for many, which SQLite reads."""
+    """The SQL for a list of values, and its bindings: a long list is one binding, a JSON array."""
     if len(values) <= _FEW:
         return ", ".join("?" * len(values)), values
     return "SELECT value FROM json_each(?)", (json.dumps(values),)
 
 
 def message_of(record: Record) -> str | None:
-    """The message that a record is, or was read from; None: neither."""
+    """The id of the message that a record is or was read from; None: it comes from no message."""
     return record.id if record.layer == "history" else record.ref_id
 
 

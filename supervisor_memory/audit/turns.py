@@ -284,7 +284,7 @@ def _of(hit: "Hit") -> str:
 
 
 def _unpacked(text: str) -> tuple[Shown, ...]:
-    """What `_packed` told; an earlier release put its own numbers behind the names of each hit."""
+    """Read what `_packed` wrote; an earlier release wrote the names of the parts again with each hit."""
     found: list[Shown] = []
     names: Sequence[str] = ()
     numbers: list[float] = []

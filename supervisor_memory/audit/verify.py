@@ -284,7 +284,7 @@ def _is_filed_by(row: AuditRow, event: Mapping[str, Any]) -> bool:
 def _since(  # noqa: PLR0917
     anchors: Sequence[Anchor], log_id: str, hashes: Mapping[int, str], start: int, last: int, key: str | None
 ) -> Iterator[Fault]:
-    """The faults that the anchors show; one is that all are of rows before `start`, compared with none."""
+    """The faults that the anchors show. It is a fault, too, if all anchors are of rows before `start`."""
     for anchor in anchors:
         where = f"the anchor of row {anchor.seq}"
         if key is not None and not anchor.mac:

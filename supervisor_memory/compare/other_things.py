@@ -1,4 +1,4 @@
-"""Why a text leaves another as it is, whatever change it tells."""
+"""Reasons why a text that tells of a change does not change what another text states."""
 
 from collections.abc import Set
 
@@ -10,7 +10,7 @@ _FAIR = 0.15  # the share of the words of a topic by which it is another
 
 @of_each_pair
 def of_other_things(pair: Pair) -> str:
-    """The code of why a text leaves another as it is, whatever change it tells; "" if nothing says so.
+    """The code of the reason why the later text changes nothing of the earlier one; "" if there is none.
 
     "unreal": it is only imagined or wished. "supposed": it tells what follows from a condition. "denied":
     what it says is over is not what the other text says. "scope": both begin with where they hold, and
@@ -31,8 +31,8 @@ def of_other_things(pair: Pair) -> str:
 
 
 def _tells_of_another(pair: Pair) -> bool:
-    """Whether the topics differ, and what is told of them too: the board meets on Tuesdays, the council on
-    Thursdays. With one of both in common it may be a value that has changed."""
+    """Whether both the topics and the statements about them differ: the board meets on Tuesdays, the council
+    on Thursdays. If one of the two is the same, it may be a changed value."""
     old, new = pair.old, pair.new
     mine, yours = set(old.tokens), set(new.tokens)
     if not (mine - old.about - yours and yours - new.about - mine):
@@ -59,7 +59,7 @@ def _tells_of_somebody_else(pair: Pair) -> bool:
 
 
 def _denies_another(pair: Pair) -> bool:
-    """Whether a denial has another word where the text it might end has its own: we sell apples, we no longer
+    """Whether the later text denies something else than the earlier one states: we sell apples, we no longer
     sell pears."""
     old, new = pair.old, pair.new
     if not pair.is_template or new.corrects or not new.is_one_clause:

@@ -78,7 +78,7 @@ class Pair:
 
 
 def of_each_pair(find: Callable[[Pair], T]) -> Callable[[Pair], T]:
-    """What is found in a pair, once for each: several judges ask."""
+    """Cache a function of a pair in the pair itself, since several judges call it."""
 
     @wraps(find)
     def known(pair: Pair) -> T:
@@ -117,7 +117,7 @@ def beside(old: Reading, new: Reading) -> Pair:
 
 
 def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
-    """Drop the words that merely moved; a number in place of another number stays."""
+    """Drop exchanges of words that merely moved; a number in place of another number stays."""
     is_exchanged = any(map(is_number, beside))
     return tuple(word for word in words if word not in others or (is_exchanged and is_number(word)))
 

@@ -56,8 +56,8 @@ class Before:
 
 @dataclass(frozen=True, slots=True)
 class Paired:
-    """The chances, in [0, 1], that two texts say the same, that the later one replaces the earlier, and that
-    a change which it tells is one of what the earlier one tells."""
+    """Three chances in [0, 1]: the texts say the same; the later one replaces the earlier; a change in the
+    later one is about the earlier one's statement."""
 
     same: float
     instead: float
@@ -78,9 +78,8 @@ def paired(pair: Pair, *, near: float, lead: float | None, before: Before) -> Pa
 
 @of_each_pair
 def exchanges_roles(pair: Pair) -> bool:
-    """Whether two texts have the same words and two things changed places around a third: A reports to B, B
-    reports to A; from Oslo to Bergen, from Bergen to Oslo. Not where a word as "by" or 被 turns the sentence
-    round, nor what is only listed."""
+    """Whether two texts have the same words, with two things swapped: A reports to B, B reports to A; from
+    Oslo to Bergen, from Bergen to Oslo. Passives ("by", 被) and lists do not count."""
     mine, yours = pair.old.words_counted, pair.new.words_counted
     return (
         _likeness(mine, yours) >= _SAME_WORDS
@@ -105,7 +104,7 @@ def _change_places(pair: Pair) -> bool:
 
 
 def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Facts:
-    """What is weighed, by name; a missing name counts 0."""
+    """The weighed features by name; a missing name counts 0."""
     old, new = pair.old, pair.new
     found = _alike(pair, near) | _exchanged(pair) | _told(pair, near)
     found |= {f"slots: {name}": value for name, value in of_slots(old.slots, new.slots).items()}
@@ -220,8 +219,8 @@ def _told(pair: Pair, near: float) -> dict[str, float]:
 
 
 def _turned(pair: Pair) -> int:
-    """How many pieces, at most, both texts have in opposite order; a piece is a run of words that each has
-    once."""
+    """The largest number of pieces that both texts have in opposite order; a piece is a run of words that
+    each text has once."""
     a, b = pair.old.tokens, pair.new.tokens
     mine, yours = pair.old.counts, pair.new.counts
     blocks: list[tuple[int, int]] = []  # (last place in the earlier text, first place in the later one)

@@ -91,7 +91,8 @@ def _without(text: str, start: int, end: int) -> str:
 
 
 def is_topic(named: str) -> bool:
-    """Whether a topic is named, "the reading problem", and no statement that has to hold word for word."""
+    """Whether a retraction names a topic ("the reading problem") and not a statement, which would have to
+    match word for word."""
     return _LEXICON["is_statement"].match(named) is None or len(named.split()) <= _SHORT
 
 
@@ -102,8 +103,8 @@ def exchanges(named: str, text: str) -> bool:
 
 
 def names_another(named: str, text: str) -> bool:
-    """Whether something else is named than a record tells: another word in the same sentence, or a number,
-    date or name that it lacks."""
+    """Whether a retraction names something that the record does not say: another word in the same sentence,
+    or a number, date or name."""
     return exchanges(named, text) or not holds(read(text).slots, read(named).slots)
 
 

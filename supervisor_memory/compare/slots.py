@@ -229,7 +229,7 @@ def gives_another_figure(old: Slots, new: Slots) -> bool:
 
 
 def _measures_apart(one: Slots, *, from_: Slots) -> set[str]:
-    """What the numbers are of that another text lacks; "" if unknown."""
+    """The units of the numbers that the other text lacks; "" for a number without a known unit."""
     return {of for number, of in one._measured[0] if not any(_agree(number, each) for each in from_.numbers)}
 
 
@@ -271,7 +271,7 @@ def _read(
     *,
     stays: Callable[[re.Match[str]], bool] = lambda match: False,
 ) -> tuple[list[T], str]:
-    """What the matches of a pattern say, and the text without them, in one pass.
+    """The values of the matches of a pattern, and the text without them, in one pass.
 
     Args:
         read: What a match says; None: nothing.

@@ -207,8 +207,8 @@ def _again(look: Look) -> Verdict:
 
 
 def _unless_of_another(look: Look, found: Verdict) -> Verdict:
-    """The verdict, or none where the later text is about another thing: then it replaces nothing, and where
-    vectors could tell it joins only a text which surely says the same."""
+    """The verdict, unless the later text is about another thing: then it replaces nothing, and with vectors
+    at hand it joins only a text that surely says the same."""
     is_joined = found.instead < INSTEAD_FROM
     if not found.about or (is_joined and (found.is_one or look.near is None)):
         return found
@@ -221,8 +221,8 @@ def _tells_a_change(new: Reading) -> bool:
 
 
 def _is_of_another_kind(pair: Pair) -> bool:
-    """Whether no likeness makes one thing of two: both state an attribute, and not the same, or are of this
-    year and of the last."""
+    """Whether two texts can never be about one thing: they state two different attributes, or one is about
+    this year and the other about last year."""
     old, new = pair.old, pair.new
     if old.stated is not None and new.stated is not None and old.stated.attribute != new.stated.attribute:
         return not {each.attribute for each in old.states} & {each.attribute for each in new.states}
@@ -237,8 +237,8 @@ def _are_of_two_sides(pair: Pair) -> bool:
 
 
 def _differs(pair: Pair) -> bool:
-    """Whether two texts are no two wordings of one fact, however alike: they take different sides, have other
-    figures in one sentence, or the later one tells something further ("also needs a scan", 右眼也做了)."""
+    """Whether two texts state different facts, however alike: they take different sides, differ in a figure
+    of one sentence, or the later one adds a fact ("also needs a scan", 右眼也做了)."""
     if _are_of_two_sides(pair) or (pair.new.adds and not pair.old.adds):
         return True
     return pair.is_template and _have_other_figures(pair)
@@ -312,22 +312,22 @@ def _verdict(
 
 
 def _shares_nothing(pair: Pair, near: float | None) -> bool:
-    """Whether two texts have no word in common and nothing else ties them, which most rivals do not."""
+    """Whether two texts have no word in common and nothing else ties them, as is the case for most rivals."""
     if near is None or near >= _VERY_NEAR or pair.old.terms & pair.new.terms:
         return False
     return not (pair.new.states and pair.old.states) and not is_told_otherwise(pair)
 
 
 def _says_more(pair: Pair) -> bool:
-    """Whether two differently worded texts are longer than any that the weights are fitted to, so that they
-    stay two whatever they have in common."""
+    """Whether two differently worded texts are longer than the texts the weights were fitted to; they are
+    kept apart."""
     longest = _LONGEST_ZH if has_cjk(pair.new.text) else _LONGEST
     return not pair.is_template and max(len(pair.old.tokens), len(pair.new.tokens)) > longest
 
 
 def _shares_little(pair: Pair, near: float | None) -> bool:
-    """Whether two differently worded texts share hardly more than their topic: the choir sings in Latin, the
-    choir travels by bus. Only very near vectors can show that they are a paraphrase all the same."""
+    """Whether two differently worded texts share little more than their topic: the choir sings in Latin, the
+    choir travels by bus. Only very near vectors show that such texts are paraphrases."""
     if pair.is_template or is_told_otherwise(pair) or (near is not None and near >= _VERY_NEAR):
         return False
     if near is None and pair.old.slots.is_negative != pair.new.slots.is_negative:

@@ -189,7 +189,7 @@ class Database:
         self._when_replaced.append(read_anew)
 
     def make(self, tables: Sequence[str], *, unless: str) -> None:
-        """Make tables of another room in this file, unless it has the latest of them already.
+        """Make another package's tables in this file, unless it has the latest of them already.
 
         Args:
             tables: Statements that give no rows: the first one that does would be the last one that is run.
@@ -248,7 +248,7 @@ class Database:
         return self._looking(begins=True)
 
     def asking(self) -> contextlib.AbstractContextManager[Opened]:
-        """As `reading`, for one statement that is read to its end: it sees one state by itself."""
+        """As `reading`, but without a transaction, for a single statement that is read to its end."""
         return self._looking(begins=False)
 
     def _looking(self, *, begins: bool) -> contextlib.AbstractContextManager[Opened]:
@@ -594,7 +594,7 @@ class Database:
         self._is_held = self._lock.acquire(timeout=self._lock_seconds) and not self.is_writing
 
     def let_go(self) -> None:
-        """Hand a child nothing open: SQLite would believe that the child holds its parent's locks."""
+        """Close everything in a forked child, which SQLite would take for a holder of its parent's locks."""
         if self._is_held:
             self._close_connections()
 

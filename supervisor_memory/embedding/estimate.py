@@ -69,7 +69,7 @@ def join(parts: Sequence[Measured]) -> Measured:
 
 
 class Estimating(Embedder):
-    """An embedder with a name and languages that it is told, and a calibration that it may estimate.
+    """A base for embedders: its name and languages are given; its calibration is given or estimated.
 
     Args:
         name: Model and revision, for the fingerprint.

@@ -21,14 +21,15 @@ class Reader(Protocol):
 
 
 def is_chinese(text: str) -> bool:
-    """Whether a good part of the letters are Chinese, so that the sense of the text hangs on them."""
+    """Whether so many letters are Chinese that the text cannot be understood without them."""
     start = text[:LOOKED_AT]
     letters = len(LETTER.findall(start))
     return not KANA_OR_HANGUL.search(start) and letters > 0 and len(HAN.findall(start)) / letters >= SHARE
 
 
 def reads(text: str, *, embedder: Reader) -> bool:
-    """Whether the vectors of `text` mean anything; if not, search by words alone.
+    """Whether an embedder reads the language of `text`; if not, its vectors mean nothing, and search goes by
+    words alone.
 
     An English model sees Chinese as single characters, and gives any two Chinese texts a high cosine,
     so that its calibration would call everything relevant. True when the languages are unknown.

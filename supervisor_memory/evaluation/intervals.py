@@ -12,7 +12,7 @@ _STEPS: Final = 60
 
 
 class Interval(NamedTuple):
-    """A figure, and between what it lies; None: there is nothing to tell it from."""
+    """A figure with its 95 % interval; None: there are no data."""
 
     value: float
     low: float
@@ -34,7 +34,8 @@ def share(hits: int, of: int) -> Interval | None:
 
 
 def exact_gain(gains: int, harms: int, of: int) -> Interval | None:
-    """The difference of two shares over the same questions: exact, given how many were answered otherwise.
+    """The difference of two shares over the same questions, with an exact interval from the questions
+    answered differently.
 
     Of the pairs in which the two differ, gains follow a binomial law.
     """
@@ -49,7 +50,8 @@ def exact_gain(gains: int, harms: int, of: int) -> Interval | None:
 
 
 def resampled(groups: Sequence[Sequence[float]], *, seed: int) -> Interval | None:
-    """The mean of differences, by drawing whole groups again: turns of a thread belong together."""
+    """The mean of differences, with an interval by resampling whole threads, since the turns of a thread
+    depend on each other."""
     held = [np.asarray(group, dtype=float) for group in groups if len(group)]
     if not held:
         return None

@@ -1,4 +1,4 @@
-"""Who says whether an answer is right: the exact answer, rules, the values of a query, or a model."""
+"""Judges of an answer: an exact match, rules, the values of a query, or a model."""
 
 import re
 import unicodedata
@@ -141,7 +141,7 @@ class ModelJudge:
 
 
 def together(*judges: Judge) -> Judge:
-    """Right where all who have something to judge by say so."""
+    """Judge an answer by all judges that apply; it is right where each of them says so."""
 
     def judge(asked: Asked, answer: str) -> bool | None:
         said = [found for each in judges if (found := each(asked, answer)) is not None]

@@ -1,4 +1,4 @@
-"""What a replay tells: gain and harm, tokens, cost and latency with their intervals, and the worst cases."""
+"""The report of a replay: gain, harm, tokens, cost and latency with intervals, and the worst cases."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -210,7 +210,8 @@ def _won(turn: Replayed, arm: str) -> int:
 
 
 def _worst(turns: Sequence[Replayed], arm: str) -> list[Replayed]:
-    """Harms first, then what only memory made raise, then answers that stayed wrong with a note."""
+    """Answers that memory made wrong first, then errors that only memory raised, then answers wrong despite a
+    note."""
 
     def rank(turn: Replayed) -> int | None:
         bare, other = turn.answers[BARE], turn.answers[arm]

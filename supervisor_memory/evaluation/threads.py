@@ -22,7 +22,8 @@ _SQLITE: Final = b"SQLite format 3\x00"
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One turn: what the user said, and how an answer is judged; nothing to judge by where all is empty.
+    """One turn: what the user said, and how the answer is judged. Where all checks are empty it is not
+    judged.
 
     `expected`: any of these is the whole answer, or what a model judge compares with. `must`, `must_not`:
     regular expressions that have to be found, and may not be. `sql`: a query whose values have to stand in

@@ -25,7 +25,7 @@ _MOST_GAPS: Final = 4
 
 
 class Part(NamedTuple):
-    """A stretch of a text, and whether it is an address, an account or a secret."""
+    """A part of a text, and whether it is an address, an account or a secret."""
 
     text: str
     is_striking: bool = False
@@ -84,7 +84,7 @@ def alike(texts: Sequence[str]) -> list[Alike]:
 
 
 def said_once(own: Sequence[Sequence[str]]) -> set[int]:
-    """The texts with a word in a gap that no other text has there, where most texts share theirs.
+    """The texts with a unique word in a gap where most texts share their word with others.
 
     Numbers do not count: they often tell one from another.
 
@@ -111,7 +111,7 @@ def tokens_of(text: str) -> list[str]:
 
 
 def parts_of(*pieces: str) -> list[list[Part]]:
-    """Each piece of a text with its addresses, accounts and secrets apart, as the whole text tells them."""
+    """Split each piece of a text at the addresses, accounts and secrets of the whole text."""
     found, parted, begin = striking("".join(pieces)), list[list[Part]](), 0
     for piece in pieces:
         end, at, parts = begin + len(piece), begin, list[Part]()
@@ -129,7 +129,7 @@ def parts_of(*pieces: str) -> list[list[Part]]:
 
 
 def compared(before: str, after: str) -> list[tuple[str, list[Part]]]:
-    """How one text becomes another, as `differences` tells it, with addresses, accounts and secrets apart."""
+    """The differences between two texts, with addresses, accounts and secrets as pieces of their own."""
     pieces = differences(before, after)
     left = iter(parts_of(*(piece.text for piece in pieces if piece.what != "del")))
     return [(what, parts_of(text)[0] if what == "del" else next(left)) for what, text in pieces]

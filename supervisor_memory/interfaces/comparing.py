@@ -62,7 +62,7 @@ def measured(
 
 
 def _filled(memory: SupervisorMemory, held: Held, told: Measured) -> dict[str, str]:
-    """The records of a set's items, by their ids; the time for each is added to what was measured."""
+    """Write the items of a set into a memory, and add the time; returns record id → item id."""
     begun = time.process_time()
     results = memory.add_many([dict(item) for item in held.items.values()], user_id=USER, infer=False)
     told.insert_ms += 1_000 * (time.process_time() - begun)

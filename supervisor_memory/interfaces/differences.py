@@ -1,4 +1,4 @@
-"""What is another between two texts, word by word; in Chinese character by character. Pure."""
+"""The differences between two texts, word by word; in Chinese character by character. Pure."""
 
 import difflib
 import re
@@ -18,7 +18,8 @@ class Piece(NamedTuple):
 
 
 def differences(before: str, after: str) -> list[Piece]:
-    """How one text becomes another. The pieces that are no "ins" are the first text, no "del" the second."""
+    """The pieces that turn one text into another. All pieces but "ins" make up the first text, all but "del"
+    the second."""
     if before == after:
         return [Piece("same", after)] if after else []
     old, new = _TOKEN.findall(before), _TOKEN.findall(after)
@@ -39,7 +40,8 @@ def _whole(before: str, after: str) -> list[Piece]:
 
 
 def marked(text: str, words: str) -> tuple[str, str, str]:
-    """A text in three: before the words it was read from, these words, after them; ("text", "", "") without.
+    """Split a text into the part before the quoted words, these words, and the rest; (text, "", "") where
+    they are not in it.
 
     Spaces and capitals may differ.
     """

@@ -1,4 +1,4 @@
-"""What the interfaces answer, with the same keys on the command line, by HTTP and over MCP: docs/cli.md."""
+"""Answers as JSON, with the same keys on the command line, by HTTP and over MCP; docs/cli.md lists them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -41,7 +41,7 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
 
 
 def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
-    """The parts of a score but the raw match, whose scale is another in each search: `fused` is the match."""
+    """The parts of a score without the raw match, whose scale differs by search; `fused` is the match."""
     return {name: value for name, value in parts.items() if name != "match"}
 
 
@@ -75,7 +75,7 @@ def timeline_told(memory: SupervisorMemory, *, limit: int, **asked: Any) -> dict
 
 
 def relations_told(memory: SupervisorMemory, about: str, **asked: Any) -> dict[str, Any]:
-    """What is around a thing or a record, as JSON has it."""
+    """The neighbours of a thing or a record, as JSON has them."""
     return {"user_id": asked["user_id"], **memory.relations(about, **asked).to_dict()}
 
 
@@ -125,7 +125,7 @@ def to_be_erased(memory: SupervisorMemory, user: str) -> dict[str, Any]:
 def audit_rows(
     memory: SupervisorMemory, rows: Sequence[AuditRow], *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """Rows of the log with their live records; nothing of other users where `user_id` is given."""
+    """Rows of the log with their records as they are now; with `user_id`, nothing of other users."""
     if user_id is not None:
         rows = [row for row in rows if row.outcome != "denied"]
     live = _beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
@@ -156,7 +156,7 @@ _DECISIONS = frozenset({"add", "merge", "update", "append", "skip", "propose", "
 
 
 def decisions_of(memory: SupervisorMemory, id: str, *, limit: int) -> list[dict[str, Any]]:
-    """What was decided on a record, newest first, and by what evidence.
+    """The decisions on a record, newest first, with their evidence.
 
     `nearest` is the known record that came nearest to saying the same, as it is now, and `apart` the code of
     why it is another thing.
@@ -187,7 +187,7 @@ def notes_of(
     user_id: str | None = None,
     before: int | None = None,
 ) -> list[dict[str, Any]]:
-    """What readers were told, newest first: in a note, in a run of a graph, or of a record, by its whole id.
+    """Notes and search results, newest first: one by its id, those of a run, or those with a record.
 
     Args:
         limit: Most notes.
@@ -209,7 +209,7 @@ def notes_of(
 
 
 def _why_nothing_was_told(memory: SupervisorMemory, id: str, user_id: str | None) -> str:
-    """What it means that no note tells of an id, and what to do."""
+    """A message for an id without notes: the reasons, and what to do."""
     if any(user_id in (None, record.user_id) for record in memory.upkeep.records([id])):
         return (
             f"the record {id!r} is kept, but nobody was told anything of it: as far as the log goes back, no "
@@ -226,7 +226,7 @@ def _why_nothing_was_told(memory: SupervisorMemory, id: str, user_id: str | None
 def notes_told(
     memory: SupervisorMemory, notes: Sequence[Injection], *, user_id: str | None = None
 ) -> list[dict[str, Any]]:
-    """What readers were told, each record with its scores in words, as it is now, and as it was then.
+    """Notes and search results, each record with its scores in words, its present text and its text then.
 
     `then` is the text that the reader was given, where it is another than the present one.
 

@@ -1,4 +1,4 @@
-"""Strangers' text made fit for a terminal: nothing in it can move the cursor, colour, or hide itself."""
+"""Makes untrusted text safe for a terminal: nothing in it can move the cursor, colour or hide anything."""
 
 import json
 import re

@@ -152,11 +152,11 @@ class Service:
         return self.memory.delete(entry_id, user_id=self.user_id) > 0
 
     def insert_to_index(self, entry_id: str, index: str) -> None:
-        """Have an entry found in an index too."""
+        """Add an entry to an index."""
         self._set(entry_id, {_key(index): True})
 
     def remove_from_index(self, entry_id: str, index: str) -> None:
-        """Have an entry found in an index no more; it stays in the others, and as it is."""
+        """Remove an entry from an index; it stays unchanged in the others."""
         self._set(entry_id, {_key(index): False})
 
     def move(self, entry_id: str, tier: str) -> None:
@@ -179,7 +179,7 @@ class Service:
         return self.memory.optimize(user_id=self.user_id, chores=names, dry_run=dry_run).to_dict()
 
     def get_status(self) -> dict[str, Any]:
-        """What is due, as the plan of a dry run says, and how much there is in each tier."""
+        """The number of due changes, by a dry run, and the number of records in each tier."""
         told = self.memory.status(user_id=self.user_id)
         return {**told, "pending_items": told["due"].get(told["pending_action"], 0)}
 

@@ -71,7 +71,7 @@ def _packs() -> tuple[EntryPoint, ...]:
 
 
 def joined(text: str) -> str:
-    """A text of several lines, each of them trimmed, as one."""
+    """The lines of a text, each trimmed, joined to one."""
     return "".join(map(str.strip, text.splitlines())) if "\n" in text else text
 
 
@@ -93,7 +93,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
             raise LexiconError(f"{self._file} is not TOML: {error}") from error
 
     def _add(self, entries: dict[str, Any], more: Mapping[str, Any], within: str = "") -> None:
-        """Add what another language says to what the languages before it say."""
+        """Add the entries of another language to those of the languages before it."""
         for key, value in more.items():
             known = entries.get(key)
             if known is None:
@@ -133,7 +133,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
         return tuple(entry.split() if isinstance(entry, str) else entry)
 
     def meanings(self, key: str) -> dict[str, str]:
-        """What each word of a list of rows means."""
+        """Word → meaning, for a list of rows `meaning: word, word`."""
         rows = (
             (told, words.split(", ")) for told, _, words in (row.rpartition(": ") for row in self._entry(key))
         )
@@ -175,7 +175,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
         return tuple(self._entry(key))
 
     def blocks(self, key: str) -> tuple[tuple[Mapping[str, Any], re.Pattern[str]], ...]:
-        """The blocks `[[key]]` of a file, in order: what each says, beside each of its patterns."""
+        """The blocks `[[key]]` of a file, in order, each once with each of its patterns."""
         return tuple(
             (block, self._pattern(f"[[{key}]] no. {n}", each))
             for n, block in enumerate(self.rows(key), 1)

@@ -23,7 +23,7 @@ _REPEATS: Final = frozenset({"MAX_REPEAT", "MIN_REPEAT"})
 
 
 def extend(words: Lexicon, name: str, point: EntryPoint) -> None:
-    """Add what a pack says in its file `name`.toml, if it has one.
+    """Add the entries of a pack's file `name`.toml, if it has one.
 
     Raises:
         LexiconError: The pack cannot be imported, has a file that no room reads, or an entry is refused: it
@@ -124,9 +124,9 @@ class _Pack:
 
 
 class _Form:
-    """What all built-in entries of a list have, and an entry of a pack has too.
+    """The form that all built-in entries of a list share, which an entry of a pack must have too.
 
-    `blocks` says that they are blocks, which say something beside their patterns.
+    `blocks`: whether the entries are tables, with further keys beside their patterns.
     """
 
     def __init__(self, words: Lexicon, key: str, listed: list[Any]) -> None:
@@ -144,7 +144,7 @@ class _Form:
         return frozenset.intersection(*named) if named else frozenset()
 
     def lacks(self, said: Mapping[str, Any]) -> str:
-        """What is wrong with the keys of a block; "" if nothing is."""
+        """The fault of a block's keys, as a sentence; "" if there is none."""
         if not self.blocks:
             return f"has {', '.join(sorted(said))}, which this list does not read" if said else ""
         shared = frozenset.intersection(*map(frozenset, self._listed)) - _PATTERNS
@@ -172,13 +172,14 @@ def _texts_of(entry: Any) -> list[str]:
 
 
 def _ways_of(pattern: str, flags: int) -> float:
-    """In how many ways a pattern can match from one place at most: what a search may have to try."""
+    """The most ways in which a pattern can match from one place; a search may try all of them."""
     return _ways(import_module("re._parser").parse(pattern, flags))
 
 
 def _ways(parsed: Any) -> float:
-    """The ways of a sequence: the product over its items. A repetition has those of its inside to each power
-    of its bounds, alternatives have the sum; what gives nothing back (a++, (?>a)) has one."""
+    """The ways of a sequence: the product over its items. A repetition counts the ways of its inside to the
+    power of each allowed number, alternatives count their sum; a++ and (?>a), which never backtrack, count
+    one."""
     product = 1.0
     for operator, value in parsed:
         name = str(operator)

@@ -13,7 +13,7 @@ _PLACE: Final = re.compile(r"\{([a-z_]+)\}")
 
 
 def prompt(name: str, own: Path | None = None, /, **values: str) -> str:
-    """A prompt with its places filled. A place in a value that is filled in stays as it is.
+    """A prompt with its placeholders filled. A placeholder inside a filled-in value stays as it is.
 
     Args:
         own: The directory of MEMORY_PROMPTS; None: the package's prompts alone.

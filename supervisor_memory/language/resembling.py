@@ -1,4 +1,4 @@
-"""Whether one word may be meant by another: with a slip, an accent, an ending, a space or a stroke."""
+"""Whether two spellings may mean one word: a typo, an accent, an ending, a space or a hyphen apart."""
 
 import re
 import unicodedata
@@ -10,14 +10,15 @@ from supervisor_memory.language.terms import STOP_WORDS
 from supervisor_memory.language.vocabulary import is_spelled_so, is_word, words_beginning
 
 SHORTEST = 3
-"""Letters of a word that others may begin with, or go on from; and of the parts of a word."""
+"""The fewest letters of a word to compare beginnings with, and of the parts of a word."""
 _LETTERS_A_SLIP = 4
 _WORD = re.compile(r"\w+")
 _DIGITS = re.compile(r"\d")
 
 
 def is_slip_of(word: str, other: str) -> bool:
-    """Whether a word may be another with letters left out, doubled, changed or swapped: one of each four.
+    """Whether one word may be a typo of another: letters left out, doubled, changed or swapped, one in four
+    at most.
 
     A digit is never a slip: `depot_9` is not `depot_7`.
 
@@ -43,15 +44,15 @@ def is_slip_of(word: str, other: str) -> bool:
 
 @lru_cache(maxsize=1 << 10)
 def is_like_a_word(word: str) -> bool:
-    """Whether a word in small letters may be one of the vocabulary with a slip behind its first letter, where
-    slips are rare."""
+    """Whether a lower-case word may be a typo of a word of the vocabulary; the first letter has to be right,
+    since typos there are rare."""
     return any(is_slip_of(word, other) for other in words_beginning(word[0]))
 
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """The words of some texts without case and accents, and those of them that are capitalised or in an
-    identifier somewhere: of a name another may be a slip that is itself a word."""
+    """The words of some texts without case and accents. `names` are those capitalised or in an identifier
+    somewhere: a word of the vocabulary may be a typo of a name."""
 
     every: frozenset[str]
     names: frozenset[str]
@@ -67,7 +68,7 @@ class Words:
         return cls(frozenset(map(_plain, found | parts)), frozenset(map(_plain, names)), _plain(whole))
 
     def may_name(self, name: str) -> bool:
-        """Whether a name may be one of these, or each of its words."""
+        """Whether a name, or each of its words, may be one of these words."""
         words = [word for word in _WORD.findall(_plain(name)) if word not in STOP_WORDS]
         return self._begins("".join(words)) or all(map(self._may_be, words))
 
@@ -77,20 +78,22 @@ class Words:
         )
 
     def _begins(self, word: str) -> bool:
-        """Whether these are a word, or begin with it, also where either is written in two."""
+        """Whether a word is one of these, or the beginning of one; either may be written as two words."""
         letters = word.replace("_", "")
         apart = r"(?<![^\W_])" + r"[\W_]?".join(letters)
         return word in self.every or (len(letters) >= SHORTEST and re.search(apart, self.text) is not None)
 
     def _is_slip(self, word: str, other: str) -> bool:
-        """Whether a word may be a slip: one that the vocabulary has is no slip of another that it has."""
+        """Whether a word may be a typo of another. A word of the vocabulary is no typo of another one, unless
+        that is a name."""
         if not is_slip_of(word, other):
             return False
         return other in self.names or not is_spelled_so(word) or not is_word(other)
 
 
 def _goes_on(word: str, other: str) -> bool:
-    """Whether another word is half of one or more, at its beginning or its end: of a compound, a plural."""
+    """Whether another word is the beginning or the end of a word, and at least half of it: of a compound, a
+    plural."""
     is_part = word.isalpha() and SHORTEST < len(other) < len(word) <= 2 * len(other)
     return is_part and (word.startswith(other) or word.endswith(other))
 

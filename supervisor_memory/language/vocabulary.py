@@ -1,4 +1,4 @@
-"""The English words of a large vocabulary: what it lacks is a name, or a word of a trade.
+"""The English words of a large vocabulary. A word that it lacks is likely a name or a technical term.
 
 The vocabulary is that of BERT, by which the embedder cuts texts into pieces of words, too.
 """
@@ -17,8 +17,8 @@ SHORTEST = 4
 
 
 def word_pieces() -> AbstractContextManager[Path]:
-    """The file of the vocabulary while it is read: a word or piece a line; a piece that goes on a word begins
-    with `##`."""
+    """A context manager for the vocabulary's file: a word or piece a line; pieces inside a word begin with
+    `##`."""
     return as_file(files("supervisor_memory.language") / "word_pieces.txt")
 
 
@@ -31,7 +31,7 @@ def _words() -> list[str]:
 
 
 def unusual(some: Iterable[str]) -> Sequence[str]:
-    """Find the different terms of a text that are no word of the vocabulary in any of its forms.
+    """Find the terms that are no form of any word of the vocabulary.
 
     None where most do not, for then the text is in another language. Only terms of Latin letters count.
     """
@@ -42,7 +42,7 @@ def unusual(some: Iterable[str]) -> Sequence[str]:
 
 @lru_cache(maxsize=1 << 14)
 def _is_known(term: str) -> bool:
-    """Whether a term is a word of the vocabulary, or what such a word is stemmed to."""
+    """Whether a term is a word of the vocabulary, or the stem of one."""
     words = _words()
     begins = (
         term[:-1] if term.endswith(("i", "e")) else term
@@ -56,12 +56,12 @@ def _is_known(term: str) -> bool:
 
 
 def is_word(word: str) -> bool:
-    """Whether a word in small letters is one of the vocabulary, or has a form of one."""
+    """Whether a lower-case word is in the vocabulary, or is a form of a word in it."""
     return is_spelled_so(word) or _is_known(stem(word))
 
 
 def is_spelled_so(word: str) -> bool:
-    """Whether a word is in the vocabulary as it is."""
+    """Whether exactly this word is in the vocabulary."""
     words = _words()
     at = bisect_left(words, word)
     return at < len(words) and words[at] == word

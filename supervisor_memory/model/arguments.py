@@ -303,7 +303,7 @@ def check_shape(value: object, *, deepest: int = DEEPEST) -> None:
 
 
 def _json_in_bounds(values: dict[str, Any]) -> str:
-    """The values as JSON, given up as soon as they are too large."""
+    """The values as JSON; stops as soon as they are too large."""
     parts: list[str] = []
     size = 0
     for part in _ENCODER.iterencode(values):
@@ -495,7 +495,7 @@ _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
 
 
 def _shown(value: object) -> str:
-    """A stranger's value in an error: short, and never all digits of a huge number."""
+    """A caller's value for an error message: cut short, and never all digits of a huge number."""
     if isinstance(value, int) and abs(value) > _MOST:
         return "a huge number"
     if value is None or isinstance(value, (str, int, float, date)):

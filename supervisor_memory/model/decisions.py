@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class looked_up(cached_property[T]):  # noqa: N801  # a decorator
-    """A property that is looked up once for an object, however long the store takes.
+    """A property that is looked up once for each object.
 
     `cached_property` of Python 3.11 has one lock for all objects of a class: where one waited for its store,
     all would, of every memory of the process.
@@ -58,7 +58,7 @@ class Rivals(Sequence[Rival]):
 
     @property
     def closest(self) -> float | None:
-        """The greatest cosine of any, as a search by meaning alone finds it; None: nothing can be told."""
+        """The greatest cosine of any rival, by a search by meaning alone; None: it is unknown."""
         return max((each.cosine for each in self.nearest if each.cosine is not None), default=None)
 
     @property
@@ -81,7 +81,7 @@ class Rivals(Sequence[Rival]):
         return [rival.record for rival in self]
 
     def of_kind(self, kind: Kind) -> "Rivals":
-        """The rivals that the candidate would have as one of another kind."""
+        """The rivals that the candidate would have if it were of another kind."""
         return Rivals()
 
     @looked_up

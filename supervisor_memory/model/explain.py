@@ -1,4 +1,4 @@
-"""Explain in words why a record was handed out or not: the parts of its score, the reason, a table.
+"""Explain in words why a record was returned or not: the parts of its score, the reason, a table.
 
 It takes plain values, so that hits can print themselves; docs/ranking.md shows how to read the table.
 """

@@ -1,4 +1,4 @@
-"""A frozen value with some fields changed, as `dataclasses.replace` makes it, in less than half the time.
+"""`replace`: as `dataclasses.replace`, in less than half the time.
 
 A turn makes over a hundred such copies, of up to two dozen fields. Those of dataclasses without slots take a
 tenth of the time: what travels through the stages, and is kept nowhere, has none.

@@ -1,1 +1,1 @@
-"""Memories on their way: from a store into a file, from a file into a store, from store to store."""
+"""Export, import and copy: from a store into a file, from a file into a store, from store to store."""

@@ -1,4 +1,4 @@
-"""Records that arrive at a store: in large pages, and what became of each."""
+"""Brings records into a store in large pages, and reports the result for each."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ class Refused:
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What became of the records of an export, import or copy.
+    """The result of an export, import or copy.
 
     Args:
         counts: How many were "exported", or "added", "replaced", the "same", "older", "left_out" (of
@@ -53,7 +53,7 @@ class Moved:
 
     @property
     def is_whole(self) -> bool:
-        """Whether everything is there now."""
+        """Whether every record has arrived."""
         return not self.counts.get("refused")
 
 
@@ -74,7 +74,7 @@ class Tally:
 
 @dataclass(slots=True)
 class Arrival:
-    """Brings records into a store in large pages, and tries again the records without a place at first."""
+    """Brings records into a store in large pages; records whose place was taken are tried again later."""
 
     take: Callable[[Sequence[Stored]], Sequence[Taken]]
     tally: Tally
@@ -92,7 +92,7 @@ class Arrival:
             self._take()
 
     def settle(self) -> None:
-        """Take the records that are left, then once more those without a place at first."""
+        """Take the records that are left, then try once more those whose place was taken."""
         self._take()
         self._waiting, self._late = self._late, []
         self._late_bytes = _TAKEN_BYTES

@@ -189,7 +189,7 @@ class _EndLine(_Strict):
 
 
 class _HeaderLine(BaseModel):
-    """Not so strict: what a later release adds to the first line is its own affair."""
+    """The first line, read less strictly: a later release may add keys to it."""
 
     model_config = ConfigDict(strict=True, allow_inf_nan=False)
 

@@ -1,4 +1,4 @@
-"""What speaks against sharing a text with a team: personal data, secrets, names of people."""
+"""Reasons against sharing a text with a team: personal data, secrets, names of people."""
 
 from collections.abc import Collection, Iterable, Sequence
 from typing import Final
@@ -18,7 +18,7 @@ _PEOPLE: Final = ("person", "name")
 
 
 def unfit(versions: Iterable[Record], services: Services, names_ok: Collection[str]) -> str | None:
-    """Why what comes from a file may not be shared with a team, as a sentence; None: it may be.
+    """Why a record from a file may not be shared with a team, as a sentence; None: it may be.
 
     It is what a promotion would refuse, in any of its versions.
     """
@@ -42,7 +42,7 @@ def unfit(versions: Iterable[Record], services: Services, names_ok: Collection[s
 
 
 def texts_of(shared: Record) -> Sequence[str]:
-    """Everything of a shared record that anybody could read."""
+    """All texts of a shared record that its readers can see."""
     told: list[str | None] = [shared.content, shared.subject, shared.attribute, shared.use_when, shared.task]
     told.append(shared.source.agent_id)
     for each in lessons_of(shared.metadata):
@@ -66,7 +66,7 @@ def personal_in(texts: Sequence[str], services: Services) -> tuple[str, ...]:
 
 
 def people_in(texts: Sequence[str], users: Collection[str], shared: Record) -> tuple[str, ...]:
-    """What may be the name of a person: by its form, or because a user is called so."""
+    """Possible names of people: by their form, or because a user has that name."""
     found: list[str] = []
     for text in texts:
         found += (each.name for each in entities(text) if each.kind in _PEOPLE)

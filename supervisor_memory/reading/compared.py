@@ -1,4 +1,4 @@
-"""Compare recipes on questions with known answers: what is read, what is counted, what is only chance.
+"""Compare recipes on questions with known answers: read the questions, count what is found, test for chance.
 
 Pure but for `copied`, which reads a store. `interfaces/comparing.py` asks the questions.
 """
@@ -31,7 +31,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What one memory holds, as `add_many` takes it, by id; its questions; when they are asked, None: now."""
+    """The contents of one memory by id, for `add_many`; its questions; and when they are asked, None: now."""
 
     items: Mapping[str, Mapping[str, Any]]
     questions: tuple[Question, ...]
@@ -47,7 +47,7 @@ class Asked:
     ms: float
 
     def within(self, most: int) -> tuple[str, ...]:
-        """The ids that so many tokens hold, taken whole and in order."""
+        """The first ids whose records fit so many tokens together."""
         held, left = [], most
         for id, size in zip(self.ids, self.tokens, strict=True):
             if (left := left - size) < 0:
@@ -102,7 +102,7 @@ def mean(values: Sequence[float]) -> float:
 
 
 def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
-    """What `other` has more than `one`, question by question.
+    """The paired difference of `other` and `one`, question by question.
 
     Raises:
         ValueError: they are not of the same questions.
@@ -116,7 +116,7 @@ def difference(one: Sequence[float], other: Sequence[float]) -> Difference:
 
 
 def quantile(values: Sequence[float], part: float) -> float:
-    """The value that a part of them, in [0, 1], does not exceed; NaN of none."""
+    """The quantile of some values at a share in [0, 1]; NaN without values."""
     return sorted(values)[min(int(part * len(values)), len(values) - 1)] if values else math.nan
 
 
@@ -167,7 +167,7 @@ def _question(told: Mapping[str, Any]) -> Question:
 
 
 def copied(store: MemoryBackend, user_id: str) -> InMemoryBackend:
-    """A user's records in memory, with their vectors. The store is read, and told nothing.
+    """Copy a user's records, with vectors, into a store in memory. Reading them is logged nowhere.
 
     Raises:
         BackendError: the store cannot give its records.

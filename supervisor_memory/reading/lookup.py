@@ -1,4 +1,4 @@
-"""The read path of a memory: the verbs that look things up."""
+"""The read path of a memory: the verbs that search and look up."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -61,7 +61,7 @@ _SECONDS: Final = 60.0
 
 
 def past(services: Services, user_id: str, when: float) -> Ports:
-    """Ports over the user's records as they were then; their `now` is that moment.
+    """Ports over the user's records as they were at a moment, which is their `now`.
 
     Raises:
         BackendError, DeadlineExceeded: the store failed.
@@ -85,7 +85,7 @@ def past(services: Services, user_id: str, when: float) -> Ports:
 def search(
     turn: Turn, ports: Ports, recipe: Recipe, trail: Trail
 ) -> tuple[Recalling, Callable[[Scope], None]]:
-    """What a turn finds, and a function that logs it as told to a reader."""
+    """The hits of a turn, and a function that logs them as shown to a reader."""
     found = recall(turn, ports, recipe)
     return found, trail.telling("search", found, ports=ports, is_sure=True)
 
@@ -380,7 +380,8 @@ class Reader:
         return told
 
     def route(self, text: str, scope: Scope, *, policy: Literal["default"] = "default") -> Route:
-        """Whether a text asks for memory, or holds something to remember: by rules, with their names."""
+        """Whether a text asks for memory or holds something to remember, with the names of the rules that say
+        so."""
         if policy != "default":
             raise InvalidContent(f"there is no routing policy {policy!r}; use 'default'", policy=policy)
         if not isinstance(text, str):

@@ -145,7 +145,7 @@ def measure(
     user_id: str | None = None,
     since: float | None = None,
 ) -> Metrics:
-    """The figures as the logs tell them, as far back as these go.
+    """Compute the figures from the logs, as far back as these go.
 
     Args:
         queue: What `memory.queue.counts()` says.
@@ -236,7 +236,7 @@ def _share(part: float, whole: float) -> float | None:
 
 
 def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str, str | None]:
-    """The session that each shown record was said in, as the log names it."""
+    """Record id → the log's name of the session in which the record was said."""
     ids = iter({each.record_id for note in notes for each in note.shown})
     named = cache(backend.audit.session_name)
     found: dict[str, str | None] = {}
@@ -246,7 +246,7 @@ def _sessions(backend: MemoryBackend, notes: "Sequence[Injection]") -> dict[str,
 
 
 def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterator[Injection]":
-    """The notes and results given to a user's readers, newest first, back to about that time."""
+    """The notes and results given to a user's readers since about a time, newest first."""
     before = None
     while page := log.notes(_PAGE, user_id=user_id, before=before):
         yield from page
@@ -256,7 +256,7 @@ def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterat
 
 
 def _before(log: "AuditLog", since: float) -> int:
-    """The number of the last row before that time, where no clock was set back."""
+    """The number of the last row before a time; assumes that no clock was set back."""
     low, high = 0, log.count()
     while low < high:
         middle = (low + high + 1) // 2

@@ -92,7 +92,7 @@ class Neighbour:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A step of a way: a record joins two things.
+    """A step of a path: a record joins two things.
 
     Args:
         relationship: Between the two, if the record tells one; "": it names both.
@@ -106,7 +106,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """What is around a thing or a record, and the way to another.
+    """The neighbours and the lineage of a thing or a record, and the path to another.
 
     Args:
         about: As it was asked for.
@@ -275,7 +275,7 @@ class _Graph:
         return self._pieces[record.id]
 
     def _read(self, id_: str) -> Collection[Node]:
-        """The things that a record names, with its relations taken in."""
+        """Read the things that a record names, and add its relations to the graph."""
         if id_ in self._named:
             return self._named[id_]
         if self._to_read <= 0:
@@ -325,8 +325,7 @@ class _Graph:
             self._counts[name] = max(count, here)
 
     def _name(self, node: Node) -> str:
-        """The name by which a thing is looked for: of a column the last part, since queries have
-        `f.arr_delay`."""
+        """The name to look a thing up by: of a column the last part, since queries have `f.arr_delay`."""
         thing = self._things.get(node)
         name = thing.name if thing else node
         return name.rsplit(".", 1)[-1] if thing and thing.kind == "column" else name
@@ -358,7 +357,7 @@ class _Graph:
         return [edge for edge in list(self._links.get(node, ())) if edge[1] != SAME or self._is_of_one(edge)]
 
     def _is_of_one(self, edge: _Edge) -> bool:
-        """Whether only one thing is called by this second name; "(CFO)" behind two persons is a label.
+        """Whether a second name belongs to one thing alone; "(CFO)" behind two persons is a label.
 
         An agent's or tool's statement does not weaken an alias that a person told.
         """
@@ -376,7 +375,7 @@ class _Graph:
         return self.records[id_].source.source_class not in ("agent", "tool")
 
     def _all_names(self, node: Node) -> frozenset[Node]:
-        """The thing under all its names: aliases, and for a word that is one column that column.
+        """All names of a thing: its aliases and, for a word that names a single column, that column.
 
         An alias that an agent or a tool tells stays a relation: it joins nothing.
         """
@@ -484,7 +483,7 @@ class _Graph:
         ]
 
     def path(self, begin: Collection[Node], end: Collection[Node]) -> list[Step]:
-        """The nearest way from some things to others, by relations and by records that name both.
+        """The shortest path from some things to others, by relations and by records that name both.
 
         A relation counts as nearer. What many records name leads nowhere, but where the way begins or ends.
         It is looked for from both ends: of what is far from one of them little is read.
@@ -523,7 +522,7 @@ class _Graph:
             yield from ((_BY_RECORD, other, "", id_) for other in self._named.get(id_, ()) if other != node)
 
     def made_of(self, nodes: Collection[Node], *, behind: bool) -> list[Node]:
-        """All that some things are made from, or that is made from them, over any steps, nearest first."""
+        """All sources of some things, or all results of them, over any number of steps, nearest first."""
         self._to_read = _MOST_READ
         found: dict[Node, None] = {}
         here = sorted(nodes)
@@ -547,7 +546,7 @@ class _Graph:
 
 
 class _Way:
-    """What a search has reached from one end.
+    """The frontier of a path search from one end.
 
     Attributes:
         far: How far each thing is.
@@ -560,7 +559,7 @@ class _Way:
         self._came: dict[Node, tuple[Node, tuple[str, str]]] = {}
 
     def go(self, node: Node, far: int, onward: Iterable[tuple[int, Node, str, str]]) -> Iterator[Node]:
-        """Go on from a thing; gives those that are reached, or nearer than they were."""
+        """Expand a thing; yields things that are reached for the first time or by a shorter path."""
         for cost, other, relationship, id_ in onward:
             if far + cost < self.far.get(other, _FARTHEST + 1):
                 self.far[other], self._came[other] = far + cost, (node, (relationship, id_))
@@ -568,7 +567,7 @@ class _Way:
                 yield other
 
     def back(self, node: Node) -> list[tuple[Node, tuple[str, str], Node]]:
-        """The steps back to where the search began: from where, by what, where to."""
+        """The steps back to the start: from where, by which record, where to."""
         steps = []
         while node in self._came:
             before, by = self._came[node]
@@ -578,7 +577,7 @@ class _Way:
 
 
 def _readable(record: Record) -> str:
-    """The words by which a record is looked up: its text, and the names in its metadata."""
+    """The text by which a record is looked up: its content, and the names in its metadata."""
     metadata = record.metadata
     texts = [metadata.get(name) for name in ("path", "sql", "csv_path", "chart_path", "query")]
     told = [record.searched_text, record.subject or "", *(each for each in texts if isinstance(each, str))]
@@ -596,7 +595,7 @@ _SHOWN_RECORDS: Final = 10
 
 
 def _sureness(thing: Thing) -> int:
-    """How much a kind tells: that of a name by its form is the least."""
+    """How certain a kind of thing is; a kind read off the form of a name is the least certain."""
     return _KINDS.index(thing.kind) + 1 if thing.kind in _KINDS else 0
 
 
@@ -632,8 +631,8 @@ def _place(name: str) -> tuple[Node, Thing]:
 
 
 def _sought(name: str) -> Sequence[str]:
-    """The terms by which a name is looked for: of `fct_orders` not its parts, which more records have. A
-    Chinese character at the edge is none: in a sentence it stands with the next one."""
+    """The terms to look a name up by. The parts of `fct_orders` are left out, since more records have them,
+    and so is a Chinese character at the edge, which a sentence joins with the next one."""
     every = terms(name)
     parts = {part for term in every if "_" in term for part in term.split("_")}
     return [term for term in every if term not in parts and (len(term) > 1 or not has_cjk(term))]
@@ -643,7 +642,7 @@ _Node = tuple[Node, Thing]
 
 
 def _made(record: Record) -> Iterator[tuple[_Node, str, _Node]]:
-    """What a file, a query, a conclusion or a definition is made of."""
+    """The sources of a file, a query, a conclusion or a definition."""
     metadata = record.metadata
     path, sql = metadata.get("path"), metadata.get("sql")
     if record.attribute == "definition" and record.subject:
@@ -674,7 +673,7 @@ def _made(record: Record) -> Iterator[tuple[_Node, str, _Node]]:
 
 
 def _by_query(made: _Node | None, sql: object) -> Iterator[tuple[_Node, str, _Node]]:
-    """What a query reads, and what was made with it."""
+    """The tables that a query reads, and the file made with it."""
     if not isinstance(sql, str) or not sql:
         return
     read, lineage = tables_of(sql).read, lineage_of(sql)

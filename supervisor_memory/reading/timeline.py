@@ -55,7 +55,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What notes cost, and what they stand for, in tokens.
+    """The tokens of notes, and of the messages that they stand for.
 
     Args:
         notes: How many were given.
@@ -235,7 +235,7 @@ def _of_versions(
 
 
 def _is_unsaid(first: Record, before: Record | None, period: Filter) -> bool:
-    """Whether a first version comes from the session without a message that was kept."""
+    """Whether a first version comes from the session, but from no message that was kept."""
     of_session = before is None and first.ref_id is None and first.source.session_id == period.session_id
     return of_session and (
         (period.since is None or period.since <= first.created_at)
@@ -272,7 +272,7 @@ def _costs(told_of: Filter, ports: Ports) -> Mapping[str | None, Cost]:
 
 
 def _sources(ids: Iterable[str], ports: Ports) -> Mapping[str, Mapping[str, int]]:
-    """Record → the messages that it was read from, with their tokens; of a message, itself."""
+    """Record → the messages it was read from, with their tokens; a message stands for itself."""
     records = _got(ids, ports)
     links = {each.id: _read_from(each) for each in records.values() if each.layer != "history"}
     messages = _got({ref for refs in links.values() for ref in refs}, ports)

@@ -131,7 +131,7 @@ def _names(record: Record) -> Sequence[str]:
 
 
 def _about(record: Record) -> str:
-    """What a definition defines; whose a preference is; else who brought it."""
+    """The topic of a record: the defined term, the holder of a preference, else the agent that brought it."""
     source = record.source
     if record.kind == "domain-facts" and record.subject:
         return record.subject

@@ -58,19 +58,19 @@ class Constants:
 
 
 def edges_of(records: Iterable[Record]) -> Counter[tuple[str, str]]:
-    """How often two names are in one triple."""
+    """How often each pair of names is in one triple."""
     return Counter(pair for record in records for pair in ends_of(record))
 
 
 def told_by(record: Record) -> Sequence[str]:
-    """The names of a record, once for each triple that they are in; of a record without triples all."""
+    """The names of a record, each as often as it is in triples; without triples, each name once."""
     return [name for pair in ends_of(record) for name in pair] or phrases_of(record)
 
 
 def linked(asked: Iterable[str], names: Collection[str]) -> dict[str, tuple[str, float]]:
-    """For each name that is asked for the nearest, and how alike they are: the share of words in common.
+    """Name in the question → the most similar name, and their share of words in common.
 
-    One that shares no word with any is nearest to "", and like it by 0.
+    A name that shares no word with any maps to ("", 0).
     """
     several = {name: frozenset(terms(name)) for name in names if " " in name}
     found: dict[str, tuple[str, float]] = {}
@@ -87,7 +87,7 @@ def _alike(one: frozenset[str], other: frozenset[str]) -> float:
 
 
 def by_names(c: Constants) -> Reading:
-    """An operator that orders hits by the walk; by meaning where the question names nothing that they do."""
+    """An operator that orders hits by the walk; by meaning where the question has none of their names."""
 
     def by_walk(plan: Recalling, view: ReadStore) -> Recalling:
         hits = plan.hits.items

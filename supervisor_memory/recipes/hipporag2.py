@@ -60,7 +60,7 @@ class Constants:
 
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """What links the question to the graph: names, and how like the question they are told."""
+    """A link from the question to the graph: names, and the score of the fact that they are from."""
 
     text: str
     names: Sequence[str]

@@ -44,7 +44,7 @@ def overlap(asked: Collection[str], held: Collection[str]) -> float:
 
 
 def topic_score(asked: Collection[str], held: Collection[str], seconds: float, *, decay: float) -> float:
-    """The overlap, by e^(−decay·seconds); a time to come counts as now."""
+    """The overlap times e^(−decay·seconds); a time in the future counts as now."""
     return math.exp(-decay * max(seconds, 0.0)) * overlap(asked, held)
 
 

@@ -66,7 +66,7 @@ def by_operation(neighbours: int) -> Judge:
 
 
 def _read(answer: str, near: Sequence[Record]) -> Decision | None:
-    """The decision that an answer asks for; None: it asks for none that can be done."""
+    """The decision that a model's answer asks for; None: it asks for none that is possible."""
     told = told_in(answer)
     operation, place, text = told.get("operation"), told.get("note"), told.get("text")
     if operation == "ADD":

@@ -47,8 +47,8 @@ class Constants:
 
 
 def overflowing(tokens: Sequence[int], are_users: Sequence[bool], *, share: float, keep: int) -> int:
-    """How many of the oldest messages are summed up, given each one's tokens and whether it is the user's, of
-    whom none is left to stand first; 0: too few to gain anything.
+    """The number of oldest messages to sum up; the messages that are left do not begin with the user's.
+    `tokens` and `are_users` have a value for each message; 0: too few to gain anything.
     """
     most, total, count = int(sum(tokens) * share), 0, 0
     for place, each in enumerate(tokens[: len(tokens) - keep]):

@@ -115,7 +115,7 @@ def _held(ids: Sequence[str], topic: Filter, view: ReadStore) -> set[str]:
 
 
 def _by_tier(hits: Sequence[Hit], view: ReadStore) -> Sequence[float]:
-    """What was sought by its likeness, before what is told anyway."""
+    """The hits found by likeness first, then the records that are always in the note."""
     return [0.0 if hit.found in (SHORT, PORTRAIT) else max(likeness(hit), 0.0) for hit in hits]
 
 

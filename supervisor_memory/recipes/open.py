@@ -87,7 +87,7 @@ def _built(name: str) -> Recipe:
 
 
 def _loaded(name: str) -> Recipe | Published:
-    """Load what has a name; our own come before those of other packages."""
+    """Load the recipe of a name; our own come before those of other packages."""
     if name in OURS:
         points = [EntryPoint(name, OURS[name], GROUP)]
     elif _PLACE.fullmatch(name):

@@ -111,7 +111,7 @@ def _way(hit: Hit, plan: Recalling, view: ReadStore) -> Hit | None:
 
 
 def _says_no(question: str, text: str, view: ReadStore) -> bool:
-    """Whether the model says that a text does not answer; silence is no such word."""
+    """Whether the model says that a text does not answer the question; no answer is no such verdict."""
     answer = view.complete(view.prompt("answers", question=question[:_LONGEST], text=text[:_LONGEST]))
     return answer is not None and answer.strip().casefold().startswith("no")
 

@@ -1,4 +1,4 @@
-"""Where things could be sent: e-mail addresses, addresses on the network, phone numbers and bank accounts."""
+"""Addresses and accounts in a text: e-mail and network addresses, phone numbers, bank accounts."""
 
 import re
 import unicodedata

@@ -55,7 +55,7 @@ class Redactor:
 
     @property
     def is_off(self) -> bool:
-        """Whether it never changes anything."""
+        """Whether no type of data is to be redacted."""
         return not self._finders and self._own is None
 
     def text(self, text: str) -> str:

@@ -188,7 +188,7 @@ class Before:
 
 
 def _without(text: str, words: Iterable[str]) -> str:
-    """The text without the first of the words that it ends with."""
+    """The text without its ending, by the first of these words that it ends with."""
     for word in words:
         if text.endswith(word) and not _goes_on(text, len(word), word):
             return text[: -len(word)].rstrip(_SEPARATORS + "_")

@@ -321,7 +321,7 @@ class Desk:
         return again_when_late(once)
 
     def shared(self, *, limit: int = 100) -> list[Record]:
-        """What MEMORY_TEAM shares, the last promoted first.
+        """The records that MEMORY_TEAM shares, the last promoted first.
 
         Raises:
             InvalidContent: MEMORY_TEAM is empty.

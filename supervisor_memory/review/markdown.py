@@ -1,4 +1,4 @@
-"""Memory as a folder of Markdown files, for people who edit it in git: out, a plan of the edits, and in.
+"""Memory as a folder of Markdown files to edit in git: export, a plan of the edits, import.
 
 A file is a record: its text, and above it between two lines of `---` the id and the version that it was
 written from. Nothing that somebody edited is written over, and nothing in the store is changed that was
@@ -64,7 +64,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What importing a file would do, or did.
+    """The planned or finished import of one file.
 
     Args:
         file: Its path below the folder.
@@ -97,7 +97,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What importing a folder would do, or did, file by file."""
+    """The planned or finished import of a folder, file by file."""
 
     files: tuple[Planned, ...]
     is_done: bool = False
@@ -252,7 +252,7 @@ def parsed(file: str, text: str) -> Page:
 
 @dataclass(frozen=True, slots=True)
 class Importer:
-    """Plans what a folder would change of a user's records, and does it.
+    """Plans and carries out the changes of a folder to a user's records.
 
     Args:
         curator: Looks records up, and changes and deletes them.
@@ -267,13 +267,13 @@ class Importer:
     clean: Callable[[str], str]
 
     def plan(self, folder: Path) -> Plan:
-        """What importing would do. Nothing is changed."""
+        """Plan the import. Nothing is changed."""
         return Plan(
             tuple(each if isinstance(each, Planned) else self._planned(each) for each in read(folder))
         )
 
     def apply(self, folder: Path, *, reviewer: str) -> Plan:
-        """Do it, and write the new ids and versions into the files. What cannot be done is told, and left."""
+        """Carry out the plan, and write the new ids and versions into the files; failures are reported."""
         done: list[Planned] = []
         for page in read(folder):
             planned = page if isinstance(page, Planned) else self._planned(page)
@@ -352,7 +352,7 @@ def _name(record: Record) -> str:
 
 
 def _put(file: Path, text: str) -> None:
-    """Write a file at once: whoever reads it finds the old or the new one."""
+    """Write a file atomically: readers find the old or the new one."""
     file.parent.mkdir(parents=True, exist_ok=True)
     part = file.with_name(f".{file.name}.part")
     part.write_text(text, "utf-8")

@@ -86,7 +86,7 @@ class Promotion:
 
 
 def team_of(services: Services) -> str:
-    """The owner of what MEMORY_TEAM shares.
+    """The user id under which the records that MEMORY_TEAM shares are kept.
 
     Raises:
         InvalidContent: it is empty.
@@ -97,7 +97,7 @@ def team_of(services: Services) -> str:
 
 
 def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
-    """What promoting a record would do. Nothing is changed.
+    """Preview a promotion. Nothing is changed.
 
     Raises:
         SettingsError: what finds personal data is not installed.
@@ -236,7 +236,7 @@ def _shared(record: Record, owner: str, now: float) -> Record:
 
 
 def _in_its_place(shared: Record, view: ReadStore) -> Record | None:
-    """The shared record that says the same, or something of the same."""
+    """The shared record with the same text, or about the same thing."""
     beside = Filter.beside(shared)
     wheres = [replace(beside, content_hash=shared.content_hash)]
     if shared.subject is not None and shared.attribute is not None:

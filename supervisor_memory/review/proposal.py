@@ -129,7 +129,7 @@ class Approval:
             ) from conflict
 
     def amended(self, commit: Commit, now: float) -> Commit:
-        """What the insert stage decided, with the end of the proposal."""
+        """The commit of the insert stage, with the proposal ended in it."""
         proposal, was = self.proposal, with_said_kept(self.proposal)
         if self.content is not None:  # the message says it otherwise
             was = proposal.no_longer_said_in(*proposal.present_ref_ids)
@@ -230,8 +230,8 @@ def _proposed(record: Record) -> Proposal:
 def _decided(
     record: Record, content: str | None, ports: Ports, commit: Callable[[Commit], Committed], insert: Insert
 ) -> WriteResult:
-    """Run the insert stage on a proposal, against the present records. No model is asked, so that the text
-    which is kept is the one that the reviewer saw."""
+    """Run the insert stage on a proposal, against the present records. No model is asked: the kept text is
+    the one that the reviewer saw."""
     from supervisor_memory.stores.amended import Amended  # with it comes numpy
 
     source, said_at = record.source, record.created_at

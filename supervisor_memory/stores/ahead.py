@@ -1,4 +1,4 @@
-"""A store as it will be after commits that nobody has made: what they would do can be asked."""
+"""A preview of a store after commits that are not made."""
 
 from collections.abc import Sequence
 
@@ -10,7 +10,7 @@ from supervisor_memory.stores.protocol import Commit, Committed, Ids, MemoryBack
 
 
 class Ahead(Amended):
-    """Reads like the store behind it with its own commits laid over; these never reach that store.
+    """Reads like the store behind it with its own commits applied; these never reach that store.
 
     Not safe between threads. A record whose text stays has no vector here: words alone find it.
     """
@@ -20,7 +20,7 @@ class Ahead(Amended):
         self._state = State()
 
     def _made(self, commit: Commit) -> Committed:
-        """Make a commit here. Raises Conflict as the store behind would."""
+        """Apply a commit to the preview. Raises Conflict as the store behind would."""
         changed = [change.record.id for change in commit.changes if change.expects is not None]
         behind = {record.id: record for record in self._backend.get(changed)}
         staged = self._state.stage(commit.changes, elsewhere=behind)

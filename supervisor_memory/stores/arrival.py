@@ -160,7 +160,7 @@ def _event(record: Record, current: Record | None) -> AuditEvent:
 
 
 def staged_in(state: State, page: Sequence[Stored], *, tombstones: Refuses) -> tuple[Staged, Decided]:
-    """Work out what a page would do to a state, without changing it."""
+    """Compute the changes of a page to a state, without making them."""
     shelf = _StateShelf(state, Staged(results=[]))
     decided = take_all(page, shelf, tombstones=tombstones)
     return shelf.staged, decided

@@ -119,7 +119,7 @@ def plain(record: Record) -> Record:
 
 
 def _plain(record: Record, read: Callable[[str], Record], **changed: object) -> tuple[Record, str]:
-    """The same with some values changed, and its JSON."""
+    """A copy with some values changed, and its JSON."""
     try:
         text = record.to_json(content_hash=content_hash(record.content), **changed)
         text.encode()
@@ -138,7 +138,7 @@ def _plain(record: Record, read: Callable[[str], Record], **changed: object) -> 
 
 
 def _has_texts_as_keys(value: object) -> bool:
-    """Whether the keys in a value differ in JSON, too: of keys 1 and "1" its text would have both."""
+    """Whether all keys in a value are texts; the keys 1 and "1" would become equal in JSON."""
     if isinstance(value, Mapping):
         return all(isinstance(key, str) and _has_texts_as_keys(each) for key, each in value.items())
     return not isinstance(value, (list, tuple)) or all(map(_has_texts_as_keys, value))

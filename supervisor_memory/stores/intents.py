@@ -32,7 +32,8 @@ class Intents:
         self._has_settled = False
 
     def settle(self, is_applied: Callable[[str], bool]) -> None:
-        """Log the outcome of an intent without one, left by a failure or a kill: does the store hold it?"""
+        """Log the outcome of an intent that a failure or a kill left open, by whether the store holds the
+        commit."""
         # Once looked for, a new one can only be the last row: another process's over the same log.
         if self._has_settled and not any(row.op == "commit.intent" for row in self._audit.tail(1)):
             return

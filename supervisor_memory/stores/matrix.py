@@ -204,7 +204,7 @@ class Matrix:
         return self._rows
 
     def _lent_keys(self) -> Keys:
-        """The keys without a copy; before a lent key changes, `_own_keys` copies them."""
+        """The keys, not copied; `_own_keys` copies them before a key that was lent changes."""
         self._keys_are_lent = True
         keys = self._keys[: self._size]
         keys.flags.writeable = False

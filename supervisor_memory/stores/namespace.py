@@ -97,7 +97,7 @@ class NamespaceIndex:
         return matrix
 
     def make_dense(self) -> None:
-        """Give up the rows of removed records, where they are most. Called before each search."""
+        """Drop the rows of removed records, where most rows are such. Called before each search."""
         if self.index.is_sparse:
             self.index.compact()
             self._matrices.clear()

@@ -73,7 +73,7 @@ class Committed:
 
 
 class ByWords(Hits):
-    """What was found by words alone, because there was no time to read the vectors."""
+    """Hits found by words alone, because there was no time to read the vectors."""
 
 
 class Incomplete(tuple[Record, ...]):

@@ -1,4 +1,4 @@
-"""The records that are joined to others by what they name: a walk over the namespaces that a search reads.
+"""Finds records that share names with others: a walk over the namespaces that a search reads.
 
 Nothing of it is stored: what joins two records is read off the postings of their index and off their texts,
 when it is asked for. So a record that was changed, deleted or erased, that waits for review, or that is
@@ -62,7 +62,7 @@ def related(
 def related_among(
     records: Sequence[Record], seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0
 ) -> Hits:
-    """The same over some records alone, for stores that cannot walk: it finds nothing that they did not find.
+    """As `related`, over the given records only, for stores that cannot walk.
 
     Args:
         records: Each once, and all visible to the searcher.
@@ -122,7 +122,7 @@ def _with_all(indexes: Sequence[Index], terms: Collection[str]) -> Keys:
 
 
 def _are_in(rows: Rows, others: Rows) -> npt.NDArray[np.bool_]:
-    """Which rows are among others; both in rising order, as postings are."""
+    """Which rows are among other rows; both are in ascending order, as postings are."""
     if not len(others):
         return np.zeros(len(rows), dtype=np.bool_)
     return np.asarray(others.take(others.searchsorted(rows), mode="clip") == rows)
@@ -163,7 +163,7 @@ class _Walk:
 
     @cached_property
     def _left_out(self) -> Collection[int]:
-        """The rows of all seeds; most walks reach nothing, and need not know them."""
+        """The rows of all seeds; computed late, since most walks reach nothing."""
         return frozenset(self._rows_of(self._of_seeds.values()))
 
     def hits(self, limit: int, least: float) -> Hits:
@@ -187,7 +187,7 @@ class _Walk:
         return Hits(tuple(map(self._hit, told, near)))
 
     def _seen(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
-        """The first that the searcher may see; no more records are read than that takes."""
+        """The first rows that the searcher may see; reads no more records than needed."""
         others = [each for each in reached if each.row not in self._left_out]
         found: list[Reached] = []
         at = 0
@@ -199,7 +199,7 @@ class _Walk:
         return found
 
     def _hit(self, reached: Reached, cosine: float) -> Hit:
-        """The record of a row, and the way to it."""
+        """The record of a row, with the path to it."""
         seed, record = self._seeds[reached.start], self._known[reached.row]
         way = [
             (seed.record_id, seed.text),
@@ -243,7 +243,7 @@ class _Walk:
         return next(number for number, end in enumerate(self._keys[1:]) if row < end)
 
     def _fit(self, rows: Rows) -> Floats:
-        """How much rows are like the question: by meaning, else by the share of its words."""
+        """The similarity of rows to the question: by meaning, else by their share of its words."""
         if self._vector is None:
             return self._by_words(rows)
         least, span = self._query.unrelated, max(self._query.same - self._query.unrelated, 1e-6)
@@ -271,7 +271,7 @@ class _Walk:
         return held / np.float32(self._words)
 
     def _is_any(self, least: float) -> bool:
-        """Whether a row that may be told can be like the question at least so much.
+        """Whether any visible row can reach a given similarity to the question.
 
         By meaning any can be. One that has so many of the words has one of the rarest of them.
         """
@@ -287,7 +287,8 @@ class _Walk:
         return bool(others) and max(self._by_words(np.array(others, dtype=np.intp)).tolist()) >= least
 
     def _with_asked(self) -> Sequence[Rows]:
-        """For each word of the question the rows that hold it, unless they are very many; rarest first."""
+        """The rows that hold each word of the question, rarest word first; words in very many rows are left
+        out."""
         if self._holding_asked is None:
             counts = ((term, sum([each.count(term) for each in self._indexes])) for term in self._searched)
             some = [term for term, count in counts if 0 < count <= _MOST_HOLDERS]

@@ -74,7 +74,7 @@ Asking: TypeAlias = Callable[[Sequence[str]], Answers]
 
 
 def is_doomed(key: str, said_at: float, tombstone: Tombstone) -> bool:
-    """Whether something of an erased user has to go."""
+    """Whether an item of an erased user has to be removed."""
     return said_at < tombstone.at or key in tombstone.also
 
 
@@ -251,7 +251,7 @@ class RemoteErasing(ABC):
         return found
 
     def _meet(self, user_id: str, tombstone: Tombstone) -> None:
-        """Erase a user from this instance's log and memory, if the tombstone is news."""
+        """Erase a user from this instance's log and memory, if the tombstone is new to this instance."""
         if tombstone.user_id is not None:
             self._is_caught_up = False
         known = self._audit.tombstones.erased_at(user_id)
@@ -343,7 +343,7 @@ class RemoteErasing(ABC):
         return self._audit.finish_erasures(at=self._clock(), seconds=seconds)
 
     def _finish_log_of_before(self) -> None:
-        """Do so when a backend is opened, where only the log is unfinished. The store is not asked."""
+        """As `_finish_log`, when a backend is opened and only the log is unfinished; without the store."""
         if not self._audit.is_read_only and not self._audit.tombstones.not_removed():
             _warn(self._audit.finish_erasures(at=self._clock(), seconds=0))
 

@@ -1,4 +1,4 @@
-"""Records resting on changed things: a commit sets them aside, flags them, or takes them back.
+"""Updates the records that rest on a changed thing: they are set aside, flagged, or put back in use.
 
 A record names what it rests on in `metadata["rests_on"]`. Where a commit gives a metric another definition, a
 file other contents or a table other rows, the records that rest on it are set aside in the same commit; a
@@ -36,7 +36,7 @@ class _Move(NamedTuple):
 
 
 def settled(commit: Commit, listed: Listing, now: float) -> Commit:
-    """The commit with the changes to all that rests on what it changes.
+    """Add to a commit the changes of all records that rest on the things it changes.
 
     Args:
         listed: Lists the records of a filter.
@@ -102,7 +102,7 @@ def _name(record: Record) -> str | None:
 
 
 def _state(record: Record) -> str:
-    """A digest of what a definition states or a file holds."""
+    """A digest of a definition's statement or a file's content."""
     told = json.dumps(_parts(record)) if record.attribute == ARTIFACT else hash_of(record.content)
     return hashlib.sha256(told.encode()).hexdigest()[:16]
 
@@ -122,8 +122,8 @@ def _elsewhere(new: Record, listed: Listing) -> Record | None:
 
 
 def _is_other(old: Record, new: Record) -> bool:
-    """Whether a file is known to hold something else, or a definition states something else, and not the same
-    in other words."""
+    """Whether a file's content is known to differ, or a definition states something else, not just other
+    words."""
     if new.attribute == ARTIFACT:
         both = [each for each in zip(_parts(old), _parts(new), strict=True) if None not in each]
         is_told_by_digest = all("digest" in each.metadata for each in (old, new))
@@ -137,7 +137,7 @@ def _is_other(old: Record, new: Record) -> bool:
 
 
 def _after(old: Record, moves: Mapping[str, _Move], now: float, at: float) -> Record | None:
-    """What becomes of a record; None: nothing. `at`: when the changes were said."""
+    """The changed record; None: it stays as it is. `at`: when the changes were said."""
     held = old.unsettled
     if old.status != "active" and not held:
         return None  # set aside for another reason
@@ -160,7 +160,7 @@ def _after(old: Record, moves: Mapping[str, _Move], now: float, at: float) -> Re
 
 
 def _is_taken(record: Record, listed: Listing) -> bool:
-    """Whether another record has taken the place of one that would be back in use."""
+    """Whether another record has taken the place of a record that would be put back in use."""
     places: list[dict[str, Any]] = [{"content_hash": record.content_hash}]
     places += [{"subject": record.subject, "attribute": record.attribute}] if record.subject else []
     return any(listed(replace(Filter.beside(record), **each)) for each in places)

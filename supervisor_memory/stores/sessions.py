@@ -116,7 +116,7 @@ def _said_in(where: Filter) -> Filter:
 
 
 def place_of(cursor: str | None) -> tuple[float, str, str] | None:
-    """The place that the cursor of a session's row tells; InvalidContent: it is none."""
+    """The place in the cursor of a session's row; InvalidContent: the text is no cursor."""
     if cursor is None:
         return None
     at, user_id, session_id = _told(cursor, parts=3)
@@ -145,7 +145,7 @@ def _told(cursor: str, *, parts: int) -> tuple[Any, ...]:
 
 
 def with_state(row: SessionRow, state: Record | None) -> SessionRow:
-    """The row of a session with what its state tells."""
+    """The row of a session with the name and the end from its state."""
     if state is None:
         return row
     name, closed_at, messages = (state.metadata.get(key) for key in (NAME, CLOSED_AT, CLOSED_MESSAGES))
@@ -159,7 +159,7 @@ def with_state(row: SessionRow, state: Record | None) -> SessionRow:
 
 
 def heard_by(state: Record) -> int | None:
-    """How many messages a digest was made of; None: it does not tell."""
+    """The number of messages that a digest was made of; None: it is unknown."""
     told = state.metadata.get(HEARD)
     return told if isinstance(told, int) else None
 

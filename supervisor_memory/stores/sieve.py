@@ -160,7 +160,8 @@ class Sieve:
         return self._blocks[-1].start + self._blocks[-1].size if self._blocks else 0
 
     def _sums(self, block: _Block, codes: Codes, *, finely: bool) -> Sums:
-        """The products of a query's codes with a block's; from upper halves alone, a sixteenth of them."""
+        """The products of a query's codes with a block's; with upper halves only, a sixteenth of the
+        products."""
         if not self.is_halved:
             whole: Sums = self._kernels.wholes.products(codes, block.packed[0])[0]
             return whole
@@ -248,7 +249,7 @@ def _halves(codes: Codes) -> tuple[Codes, Codes]:
 
 
 def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
-    """The scales of the rows' codes that put the error of rounding across each row, and its length."""
+    """The scales by which the rounding error is orthogonal to each row, and the length of the error."""
     values = codes.astype(np.float32)
     squares, along, of_codes = (_products(*two) for two in ((rows, rows), (rows, values), (values, values)))
     scales = _ratios(squares, along)
@@ -256,7 +257,7 @@ def _fitted(rows: Rows, codes: Codes) -> tuple[Rows, Rows]:
 
 
 def _ratios(some: Rows, others: Rows) -> Rows:
-    """The quotients, element by element; 0 where the divisor is 0, as for rows without length."""
+    """The quotients, element by element; 0 where the divisor is 0, as for zero rows."""
     ratios: Rows = np.divide(some, others, out=np.zeros_like(some), where=others > 0.0)
     return ratios
 

@@ -93,20 +93,20 @@ def everything(backend: MemoryBackend) -> Sequence[Record]:
 
 
 def ways(hits: Hits) -> dict[str, set[str]]:
-    """By which of meaning and words each hit was found, by content."""
+    """Content of a hit → how it was found: by "cosine", by "bm25"."""
     return {hit.record.content: {*hit.parts} & {"cosine", "bm25"} for hit in hits}
 
 
 @contextlib.contextmanager
 def conflict(what: str, record: Record) -> Iterator[None]:
-    """Check that the block raises a Conflict about a record."""
+    """Check that the block raises a Conflict about the record."""
     with pytest.raises(Conflict) as raised:
         yield
     assert (raised.value.facts["what"], raised.value.facts["record_id"]) == (what, record.id)
 
 
 def assert_chain(rows: Sequence[AuditRow], log_id: str) -> None:
-    """The rows are a whole log: gapless from 1, and each hash as it must be."""
+    """Check that the rows are a whole log: gapless from 1, each with the right hash."""
     assert [row.seq for row in rows] == list(range(1, len(rows) + 1))
     previous = GENESIS
     for row in rows:

@@ -210,7 +210,8 @@ def _are_ends(one: Mention, other: Mention, text: str) -> bool:
 
 
 def _from_to(one: Mention, other: Mention) -> Mention:
-    """A range between two mentions. A year named by one end holds for both; else the end follows next."""
+    """The range between two mentions. A year at one end holds for both; else the end is the next after the
+    start."""
 
     def days(today: date) -> Days:
         if one.annual and other.annual:
@@ -291,7 +292,7 @@ def _counted_from(mention: Mention, text: str) -> Mention | None:
 
 
 def _opened(mention: Mention, text: str) -> Mention:
-    """Open one end of a mention: since May, before 2022, 5月以后; others are returned unchanged."""
+    """Open one end of a mention (since May, before 2022, 5月以后); other mentions stay unchanged."""
     found = _before(_LEXICON["open"], text, mention.begin) or _LEXICON["open_zh"].match(text, mention.finish)
     if found is None:
         return mention

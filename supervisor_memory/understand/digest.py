@@ -98,7 +98,7 @@ def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...
 
 
 def also(said: Iterable[Said], lines: Iterable[Line], before: Sequence[Line] = ()) -> list[Line]:
-    """Other sentences, by which a search finds the session; no note tells them.
+    """Further sentences for a search to find the session by; notes do not quote them.
 
     The next is always the one with most terms that no line has so far, as long as it has several.
 
@@ -123,7 +123,8 @@ def also(said: Iterable[Said], lines: Iterable[Line], before: Sequence[Line] = (
 
 
 def together(digests: Iterable[Sequence[Line]]) -> tuple[Line, ...]:
-    """The digest of several sessions, the earliest first; what a later one tells as done is open no more."""
+    """Join the digests of several sessions, the earliest first; a line that a later one reports as done is no
+    longer open."""
     found: list[_Sentence] = []
     for place, lines in enumerate(digests):
         for line in lines:
@@ -152,7 +153,7 @@ def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Over:
-    """Something is over: all that was open, or what a sentence tells as done.
+    """An ending: of everything that was open, or of what a sentence reports as done.
 
     Of what it does not name it may tell what was said since this place.
     """
@@ -164,7 +165,7 @@ class _Over:
 def _read(
     message: Said, reply: Said | None, earlier: Said | None, place: int, spoken: Set[str]
 ) -> Iterator[_Sentence | _Over]:
-    """A message's sentences for the digest, and the tasks it says are over.
+    """A message's sentences for the digest, and the endings it reports.
 
     Args:
         spoken: The terms of all that was said before.
@@ -268,7 +269,7 @@ def _is_pending(hidden: str) -> bool:
 
 
 def _takes_up(answer: str | None, text: str, spoken: Set[str]) -> bool:
-    """Whether a reply takes up a user's sentence: it repeats most, or agrees about things spoken of."""
+    """Whether a reply takes up a user's sentence: it repeats most of it, or agrees about the same things."""
     held = frozenset(terms(text))
     repeated = len(held & frozenset(terms(answer or "")))
     is_taken = _CUES["taken"].search(answer or "") is not None and bool(held & spoken)
@@ -276,13 +277,13 @@ def _takes_up(answer: str | None, text: str, spoken: Set[str]) -> bool:
 
 
 def _put_off(earlier: Said, place: int) -> Iterator[_Sentence]:
-    """What is put off by a few words: the last that was said before."""
+    """The line that a few words put off: the last one before them."""
     for text in [each for each in _sentences(earlier) if len(set(terms(each))) >= _LEAST_TERMS][-1:]:
         yield _Sentence(Line("next", earlier.id, text), frozenset(terms(text)), place)
 
 
 def _taken_up(reply: Said | None, place: int) -> Iterator[_Sentence]:
-    """What was decided in a few words: the reply tells it."""
+    """The decision behind a user's few words, as the reply tells it."""
     if reply is None:
         return
     for text in _sentences(reply)[:1]:
@@ -304,7 +305,7 @@ def _sentences_of(text: str, *, is_users: bool) -> tuple[str, ...]:
 
 
 def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence]:
-    """What was found, without what is open no more.
+    """The lines without those that are no longer open.
 
     A sentence that names nothing tells of what was left open last, shortly before.
     """
@@ -319,7 +320,7 @@ def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence
 
 
 def _once(found: Iterable[_Sentence]) -> Iterator[_Sentence]:
-    """Each sentence once, where it was said last."""
+    """Keep each sentence once, where it was said last."""
     last = {each.terms: each for each in found}
     yield from sorted(last.values(), key=lambda each: each.place)
 

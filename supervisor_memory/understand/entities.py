@@ -86,7 +86,7 @@ class Clause:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """A thing that a text names, as it is spelled there; its kind is what its form tells."""
+    """A thing that a text names, as it is spelled there; its kind is read off the form."""
 
     name: str
     kind: EntityKind
@@ -98,7 +98,7 @@ class Entity:
 
 
 def key_of(name: str) -> str:
-    """A name as names are compared."""
+    """The key of a name: without case, width and outer spaces."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -116,8 +116,8 @@ def _entities(text: str) -> tuple[Entity, ...]:
 
 
 def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
-    """The names in a text, some twice, with the kind that their form tells, but for capitalised ones; see
-    `_kind_of`."""
+    """The names in a text with the kinds that their forms tell, some twice; capitalised names have none yet,
+    see `_kind_of`."""
     found = islice(_found(text[:MOST_READ]), 4 * MOST)
     return (each for each in found if 1 < len(each[0]) <= LONGEST)
 
@@ -131,8 +131,8 @@ def named_terms(text: str) -> frozenset[str]:
 
 
 def surely_named(text: str) -> Mapping[str, frozenset[str]]:
-    """The names in a text whose form leaves no doubt, each with its terms: an identifier, what is quoted,
-    several capitalised words behind the one that begins a sentence."""
+    """The certain names in a text, each with its terms: identifiers, quotations, and several capitalised
+    words after a sentence's first word."""
     found = [*_names(text)]
     sure = [name for name, kind in found if kind in _SURE]
     if any(" " in name for name, kind in found if kind is None):
@@ -141,7 +141,7 @@ def surely_named(text: str) -> Mapping[str, frozenset[str]]:
 
 
 def perhaps_named(clauses: Iterable[Clause]) -> Mapping[str, frozenset[str]]:
-    """What may be a name by its form in clauses that ask, each with its terms.
+    """The possible names in asking clauses, by their form, each with its terms.
 
     A capitalised word inside a clause; in Chinese what stands before the kind of a thing (鸿雁平台), and what
     a sentence begins with until its first particle. Of one that has several terms a record may hold any.
@@ -154,7 +154,7 @@ def perhaps_named(clauses: Iterable[Clause]) -> Mapping[str, frozenset[str]]:
 
 
 def rare_words(clauses: Iterable[Clause]) -> Mapping[str, frozenset[str]]:
-    """The words of clauses that ask which the vocabulary lacks, in small letters, each with its term.
+    """The lower-case words in asking clauses that are not in the vocabulary, each with its term.
 
     None by its form a verb, or right behind a word that asks ("who rewrote", "which paediatrician").
     """
@@ -213,7 +213,7 @@ def _named_terms(text: str) -> frozenset[str]:
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:
-    """Of an identifier the terms that stand for it, not its parts: `depot_9` and `depot_7` are two things."""
+    """The terms of an identifier as a whole, not of its parts: `depot_9` and `depot_7` are two things."""
     return [term for term in parts if "_" in term] or parts
 
 
@@ -255,7 +255,7 @@ def _kind_of_identifier(name: str) -> EntityKind:
 
 
 def _without_stop_words(name: str) -> str:
-    """A name without the words at its beginning that begin a sentence: "The Lantern squad"."""
+    """A name without leading words such as "The", which only begin a sentence: "The Lantern squad"."""
     words = name.split()
     while words and words[0].casefold().partition("'")[0] in STOP_WORDS:  # It's, What's, I'd
         del words[0]
@@ -274,8 +274,8 @@ def _kind_of_name(name: str) -> EntityKind:
 
 
 def shared(one: str, other: str, *, without: frozenset[str] = frozenset()) -> str:
-    """What two texts both name, as the first spells it: the longest of its names that the other holds, else
-    the longest run of words or of characters that both have; "" where that is nothing.
+    """The name that two texts share, as the first spells it: its longest name that the other holds, else the
+    longest common run of words or characters; "" for none.
 
     Args:
         without: Terms that do not count, such as those of a question.
@@ -290,7 +290,7 @@ _PIECES = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 
 
 def _run(one: str, other: str, without: frozenset[str]) -> str:
-    """The longest run that counts: for each end in the first text the longest one that ends there."""
+    """The longest common run; for each end in the first text, the longest run with that end is looked at."""
     mine, yours = list(_PIECES.finditer(one)), [each[0].casefold() for each in _PIECES.finditer(other)]
     best, before = "", [0] * (len(yours) + 1)
     for at, piece in enumerate(mine):

@@ -1,4 +1,4 @@
-"""Whether a sentence tells that something is done by now, and which open sentence it closes.
+"""Whether a sentence says that something is done, and which open sentence it closes.
 
 What is unsure closes nothing: what is denied, hoped for, conditional, or done to another thing.
 """
@@ -26,7 +26,7 @@ def tells_an_end(text: str) -> bool:
 
 
 def closes(text: str, left: str) -> bool | None:
-    """Whether a sentence tells as done what an open one names; it names the same thing.
+    """Whether a sentence reports as done what an open sentence names.
 
     None: it names no thing ("I ordered it"), and may. A deed that leaves things open, as a call does, closes
     what was left to be done if it is that deed.
@@ -40,7 +40,7 @@ def closes(text: str, left: str) -> bool | None:
 
 @lru_cache(maxsize=512)
 def _clauses(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
-    """The clauses that affirm, and the whole sentence if all does, with deeds that leave things open."""
+    """The affirmative clauses, and the whole sentence if all of it is; with verbs that leave things open."""
     hidden = masked(normal(text))
     parts = [each for each in _WORK["clause_ends"].split(hidden) if each.strip()]
     found: list[tuple[str, frozenset[str]]] = []
@@ -54,7 +54,7 @@ def _clauses(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 
 def _english(text: str, left: str) -> bool | None:
-    """Whether a clause closes an English sentence; None: it names nothing, and may."""
+    """Whether a clause closes an English sentence; None: undecided, since the clause names nothing."""
     [head, *rest] = _named(_open_clause(left)) or [[]]
     held = [*terms(text)]
     others = {each for group in _named(_CUES["finished"].sub(" ", text)) for each in group}
@@ -78,7 +78,7 @@ def _named(text: str) -> list[list[str]]:
 
 
 def _open_clause(left: str) -> str:
-    """The clause by which a sentence is open, without the work still to do."""
+    """The clause that makes a sentence open, without the verb of the work to do."""
     hidden = masked(normal(left))
     parts = [each for each in _WORK["clause_ends"].split(hidden) if each.strip()]
     clause = next((each for each in parts if _WORK["pending"].search(each)), hidden)
@@ -97,7 +97,7 @@ def _ends_name(word: str, text: str) -> bool:
 
 
 def _chinese(text: str, left: str) -> bool | None:
-    """Whether a clause closes a Chinese sentence; None: it names nothing, and may.
+    """Whether a clause closes a Chinese sentence; None: undecided, since the clause names nothing.
 
     It tells the same thing by the same verb, or by one of a general meaning.
     """

@@ -19,7 +19,7 @@ from supervisor_memory.language.terms import HAN
 
 @dataclass(frozen=True, slots=True)
 class Learned:
-    """What the weights say of a sentence.
+    """The judgement of a sentence by the weights.
 
     `chance` is the probability that the sentence states something lasting, `wish` that it wants something of
     the assistant rather than tells something, both in [0, 1]. `marks` are the pieces of the sentence that
@@ -89,7 +89,7 @@ def _runs(pieces: Sequence[str], shortest: int, longest: int) -> Iterator[str]:
 
 
 def _bone(piece: str, common: frozenset[str]) -> str:
-    """A piece of the skeleton: a common word, a character or a mark as it is, else the shape of the word."""
+    """An element of a sentence's skeleton: a common word, character or mark itself, else the word's shape."""
     if piece.lower() in common or not (piece[0].isascii() and piece[0].isalnum()):
         return piece.lower()
     if piece[0].isdigit():
@@ -100,7 +100,7 @@ def _bone(piece: str, common: frozenset[str]) -> str:
 
 
 def weigh(text: str, weights: Weights) -> Learned:
-    """What these weights say of a sentence."""
+    """Judge a sentence by these weights."""
     read = sorted(features(text, weights.common))  # one order, so that sums agree to the last digit
     known = {each: found for each in read if (found := weights.features.get(each))}
     share = 1 / math.sqrt(len(known) or 1)
@@ -123,7 +123,7 @@ def weigh(text: str, weights: Weights) -> Learned:
 
 
 def is_ordinary(word: str) -> bool:
-    """Whether a word, or the characters of one, stood in several of the lines that the weights come from."""
+    """Whether a word, or its characters, is in several of the lines that the weights were trained on."""
     known = weights()
     is_known = word in known.common or " ".join(_WORD.findall(word)) in known.features
     return is_known and word not in known.names

@@ -1,4 +1,4 @@
-"""The times that a text names by themselves: "7 May 2023", "last week", 上周三. The words are in dates.toml.
+"""The times that a text names directly: "7 May 2023", "last week", 上周三. The words are in dates.toml.
 
 A rule of dates.toml finds such a time, one of the functions here makes a mention of it, and `dates` reads
 it in its context.

@@ -103,7 +103,7 @@ _FEW_TERMS: Final = 3  # of what somebody says of themselves beside a greeting
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """What the first words of a conversation want of earlier ones, as far as words tell.
+    """The request of a conversation's first words to an earlier one, by its words alone.
 
     "greeting": nothing is asked; "go-on": with earlier work; "decided": what was decided; "named": a topic
     and nothing else. `topic` are the terms of what it is about, empty where nothing is named; `unsure` are
@@ -120,7 +120,7 @@ class Opening:
 
 @lru_cache(maxsize=64)
 def opening(text: str) -> Opening | None:
-    """What a conversation that begins so may want of earlier ones; None: nothing."""
+    """Whether these first words may resume an earlier conversation, and how; None: they do not."""
     said = normal(text)
     if not said or len(said) > _LONGEST_OPENING or _SENTENCES["turns_away"].search(said):
         return None
@@ -164,7 +164,7 @@ def _of_a_decision(said: str) -> Opening:
 
 
 def restarts(text: str) -> bool:
-    """Whether words only take up earlier work, or greet, and name nothing."""
+    """Whether words only resume earlier work, or greet, and name nothing."""
     found = opening(text)
     return found is not None and not (found.topic or found.unsure or found.asks)
 
@@ -189,13 +189,13 @@ def _clauses(said: str) -> list[str]:
 
 
 def _has_object(rest: Sequence[str], place: int) -> bool:
-    """Whether a clause that goes on names what with: in itself or, before a colon, in all that follows."""
+    """Whether a resuming clause names its object: in itself or, before a colon, in the rest."""
     named = rest[place:] if rest[place].endswith(_COLONS) else rest[place : place + 1]
     return any(True for each in named for _ in _left(each, "goes_on"))
 
 
 def _only_answers(clause: str) -> bool:
-    """Whether a clause thanks, agrees or takes leave, which begins nothing."""
+    """Whether a clause only thanks, agrees or says goodbye."""
     words = _SENTENCES["a_small_word"].findall(clause.casefold())
     return SMALL_TALK.fullmatch(clause) is not None and _SENTENCES.words("reply_words").issuperset(words)
 
@@ -206,12 +206,12 @@ def _is_greeting(clause: str) -> bool:
 
 
 def _goes_on(clause: str) -> bool:
-    """Whether a clause goes on with earlier work."""
+    """Whether a clause resumes earlier work."""
     return bool(_SENTENCES["goes_on"].search(clause)) and not _SENTENCES["asks_for_a_value"].search(clause)
 
 
 def _asks_of_work(clause: str) -> bool:
-    """Whether a question names no topic, so that it can only be about what there is to do."""
+    """Whether a question names no topic, so that it must be about the work in general."""
     others = map(_SENTENCES.__getitem__, ("asks_for_a_value", "of_no_work"))
     return not any(True for _ in _left(clause)) and not any(each.search(clause) for each in others)
 
@@ -233,7 +233,7 @@ def _topic(clause: str, *without: str) -> tuple[str, ...]:
 
 
 def _unsure(clause: str, *without: str) -> tuple[str, ...]:
-    """Pieces of a clause that may be words of what it is about."""
+    """Pieces of a clause that may be words of its topic."""
     return tuple(each for each in _left(clause, *without) if _is_unsure(each))
 
 
@@ -254,7 +254,7 @@ def _is_unsure(term: str) -> bool:
 
 @cache
 def _idle() -> frozenset[str]:
-    """Terms that name no topic, and single Chinese characters that do not by themselves."""
+    """The terms that name no topic, single Chinese characters included."""
     characters = "".join(_SENTENCES.listed("idle_characters_zh"))
     return frozenset((*terms(" ".join(_SENTENCES.listed("idle_words"))), *characters))
 

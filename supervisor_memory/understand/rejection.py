@@ -150,7 +150,8 @@ def is_instruction(text: str) -> bool:
 
 
 def gives_orders(told: Sequence[str], *, by_others: bool) -> bool:
-    """Whether one of these sentences is like an instruction. Others than the user may say less."""
+    """Whether one of these sentences is like an instruction. The rules are stricter for speakers other than
+    the user."""
     if by_others and any(map(is_instruction, told)):
         return True
     told = [each for each in told if not by_others or normal(each) != _hidden(each)]  # others were looked at

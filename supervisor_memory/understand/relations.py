@@ -41,7 +41,7 @@ _PIECES = re.compile(rf"[{CJK}]|[^\W{CJK}]+")
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """That two things stand in a relation, with their names as the text spells them.
+    """A relation of two things, with their names as the text spells them.
 
     Args:
         relationship: Such as "advised_by"; "same_as" says that both are names of one thing.
@@ -53,7 +53,7 @@ class Relation:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """The relation as relations are compared."""
+        """The key by which relations are compared."""
         return key_of(self.source), self.relationship, key_of(self.destination)
 
 
@@ -69,7 +69,7 @@ def relations(text: str) -> tuple[Relation, ...]:
 
 
 def pieces(text: str) -> tuple[str, ...]:
-    """A text as names are looked for in it: words, and each Chinese character by itself."""
+    """Split a text for looking up names: into words, and each Chinese character by itself."""
     return tuple(
         each[0].casefold() for each in _PIECES.finditer(unicodedata.normalize("NFKC", text[:MOST_READ]))
     )
@@ -115,7 +115,7 @@ def _aliases_in(clause: str) -> Iterator[Relation]:
 
 @cache
 def _label() -> re.Pattern[str]:
-    """What may say before a name in brackets that it is one: "id", 编号."""
+    """The word before a name in brackets that marks it as a name: "id", 编号."""
     nouns = "|".join(pattern.pattern for name, pattern in _tables("nouns") if name == SAME)
     return re.compile(rf"^(?:{nouns})(?![^\W{CJK}])[:：]?\s*", re.IGNORECASE)
 
@@ -157,7 +157,7 @@ def _source(told: str | None, subject: str | None) -> str | None:
 
 
 def _called(table: str, word: str) -> str:
-    """The relationship that a word names: by the table, or the word itself."""
+    """The relationship that a word names: its entry in the table, else the word itself."""
     word = word.strip()
     for name, pattern in _tables(table):
         if re.search(rf"(?<![a-z])(?:{pattern.pattern})\Z", word, re.IGNORECASE):
@@ -167,7 +167,7 @@ def _called(table: str, word: str) -> str:
 
 
 def _named(text: str) -> str | None:
-    """The name in a place of a frame; None for what can be none."""
+    """The name in a slot of a frame; None: the slot holds no possible name."""
     words = lexicon("relations")
     name = _edged(words["marks"].sub("", text))
     name = words["ends_zh"].sub("", name).strip() if len(name) > 3 else name  # noqa: PLR2004
@@ -209,7 +209,7 @@ def _tables(name: str) -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 @cache
 def _frames() -> tuple[tuple[Mapping[str, Any], re.Pattern[str], bool], ...]:
-    """Each frame, its pattern, and whether it reads Chinese."""
+    """The frames, each with its pattern and whether it is for Chinese."""
     words = lexicon("relations")
     for table in ("nouns", "verbs"):
         told = (each for text in words.table(table).values() for each in _WORDS_ZH.findall(text))

@@ -1,4 +1,4 @@
-"""Weigh the sense of a sentence beside its words: the second reader, where an embedder is there.
+"""The second reader with an embedder: judges a sentence by its vector beside its words.
 
 A logistic regression over the chance that `learned` gives the words and over how near the vector of the
 sentence is to some hundred landmarks (Nyström's approximation of a Gaussian kernel: Williams and Seeger,
@@ -48,7 +48,7 @@ class Sense:
     doubted: float
 
     def again(self, by_words: Learned, vector: "NDArray[float32]") -> Learned:
-        """What is learned of a sentence by its words and its vector."""
+        """Judge a sentence again, by its words and its vector."""
         near = nearness(vector[None] - self.centre, self.landmarks)[0]
         score = self.bias + self.words * logit(by_words.chance) + float(near @ self.weights)
         chance = 1 / (1 + math.exp(-score))

@@ -141,12 +141,13 @@ def _is_somebodys(line: str) -> bool:
 
 
 def _is_heading(label: str) -> bool:
-    """Whether what stands before a colon is no name: words that many use, or tell of themselves by."""
+    """Whether the words before a colon are a heading, not a name: common words, or words for telling of
+    oneself."""
     return all(is_ordinary(word) or _is_own(word) for word in label.casefold().split())
 
 
 def _is_own(word: str) -> bool:
-    """Whether a word, for no person, stands in the rules for what people state of themselves."""
+    """Whether a word is in the rules for statements about oneself, other than a word for a person."""
     return word not in _persons() and not _own_words().isdisjoint((word, word.removesuffix("s")))
 
 
@@ -289,7 +290,8 @@ def _read(text: str) -> Statements:
 
 
 def _without_tale(found: Statement) -> Statement:
-    """A sentence that tells a dream or a tale as made up; the sentences around it are the user's own."""
+    """The sentence, marked as made up if it tells of a dream or a tale; the sentences around it stay the
+    user's."""
     is_told = _SENTENCES["tale"].search(masked(normal(found.text))) is not None
     return Statement(found.text, "nothing", "hypothetical", start=found.start) if is_told else found
 
@@ -419,13 +421,13 @@ def _retracted(hidden: str) -> tuple[int, int] | None:
 
 
 def _ends_of_clauses(hidden: str, start: int, end: int) -> Iterator[int]:
-    """Where the first clauses of a text end, the longest first."""
+    """The ends of a text's first clauses, the furthest first."""
     cuts = [match.start() for match in islice(_SENTENCES["clause_end"].finditer(hidden, start, end), 3)]
     yield from (cut for cut in reversed(cuts) if cut > start)
 
 
 def _taken_back(hidden: str) -> tuple[int, int] | None:
-    """Where in a sentence stands what the user takes back; None when nothing named is."""
+    """The span of the statement that the user takes back; None: nothing named is taken back."""
     for pattern in _RETRACTED:
         match = pattern.search(hidden)
         if match is None or _RETRACT["not_to"].search(hidden[: match.start()]):
@@ -438,7 +440,7 @@ def _taken_back(hidden: str) -> tuple[int, int] | None:
 
 
 def _speaks_of_forgetting(said: str) -> bool:
-    """Whether something is to be forgotten or not, which is nothing to be remembered in these words.
+    """Whether a sentence is about forgetting something or not; it is no statement to remember.
 
     That somebody forgets things is told like anything else.
     """
@@ -512,7 +514,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
 
 
 def _twice(found: Statement) -> Statement:
-    """The verdict of the rules; where they have none, that of the second reader.
+    """The verdict of the rules or, where they have none, of the second reader.
 
     What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge,
     and so is a sentence that is quoted or code for the most part.
@@ -531,7 +533,7 @@ def _twice(found: Statement) -> Statement:
 
 
 def believed(found: Statement) -> Statement:
-    """What the rules would keep, unless the second reader doubts it. Others stay as they are.
+    """Drop a statement that the rules would keep if the second reader doubts it; others stay as they are.
 
     What the user announces ("remember that …") is not doubted; nor is, by its words alone, what has words of
     wishing or defining.
@@ -545,7 +547,7 @@ def believed(found: Statement) -> Statement:
 
 
 def decided(found: Statement, learned: Learned) -> Statement:
-    """A sentence with what the second reader says of it, which decides where the rules have no verdict."""
+    """The sentence with the second reader's judgement, which decides where the rules have no verdict."""
     if found.kind is not None and not found.is_learned:
         return replace(found, learned=learned)
     if not learned.is_lasting:
@@ -570,7 +572,7 @@ _PERHAPS = 0.25
 
 
 def perhaps_stated(found: Statement, *, is_news: bool = False) -> Statement | None:
-    """What a sentence states if it states something, where the second reader is not sure; else None.
+    """The possible statement of a sentence on which the second reader is unsure; else None.
 
     Args:
         is_news: The sentence gives an attribute a value, or says that something is over: then it counts
@@ -614,7 +616,8 @@ def _refusal(hidden: str) -> str:
 
 
 def _disclaimer(hidden: str) -> str:
-    """Why a sentence is not the user's own, or not meant now: "reported", "hypothetical", "past"; or ""."""
+    """The reason why a sentence is not the user's own or not meant now: "reported", "hypothetical", "past";
+    else ""."""
     if _SENTENCES["by_another"].match(hidden):
         return "reported"
     if _SENTENCES["hypothetical"].search(hidden):

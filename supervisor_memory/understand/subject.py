@@ -188,7 +188,7 @@ def properties_of(text: str) -> tuple[str, ...]:
 
 
 def _after_the_turn(text: str) -> str:
-    """Cut what precedes a clause like "from now on": 这次用列表，以后还是用表格."""
+    """Cut the text before a clause like "from now on": 这次用列表，以后还是用表格."""
     clauses = re.split(r"[,;] ?", text)
     lasting = [clause for clause in clauses if _STANDING.search(clause)]
     return text[text.index(lasting[0]) :] if lasting and _STANDING.search(text) else text

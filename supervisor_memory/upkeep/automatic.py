@@ -1,4 +1,4 @@
-"""Work in the background: forgetting by rule, vectors of session messages, digests of sessions."""
+"""Background work: forgetting by rule, vectors of session messages, digests of sessions."""
 
 import atexit
 import logging
@@ -37,7 +37,7 @@ class _Look:
     places: dict[Namespace, float] = field(default_factory=dict)
 
     def may_be_full(self) -> frozenset[Namespace]:
-        """The namespaces with more additions than free places, or with uncounted places."""
+        """The namespaces that may be full: more additions than free places, or free places unknown."""
         return frozenset(name for name, added in self.added.items() if added > self.places.get(name, 0))
 
 
@@ -120,7 +120,7 @@ def _end_all() -> None:
 
 
 class _Aside:
-    """Work for users in the background, which the state of the store asks for; nothing here raises.
+    """A base for background work on users, read off the state of the store; nothing here raises.
 
     Noted here is only where to look next, so what a process leaves is done by the next one that recalls or
     writes for the user. After a failure it rests for a minute.
@@ -143,7 +143,7 @@ class _Aside:
         self._waiting = 0
 
     def _note(self, user_id: str, ids: Collection[str] = (), *, place: str | None = None) -> None:
-        """Look later at some records and, where the user is not known to be at that place, at the user."""
+        """Queue some records and, unless their place is known, their user for later work."""
         if not self._services.settings.queue_worker:
             return
         with self._locked():
@@ -159,7 +159,7 @@ class _Aside:
         self._services.bridge.aside(self._work)
 
     def flush(self, *, seconds: float, user_id: str | None = None) -> bool:
-        """Do all that waits in the store, or a user's. False: time ran out, or something failed."""
+        """Do all the work that waits, of everybody or of a user. False: time ran out, or something failed."""
         until = time.monotonic() + seconds
         self._wait(seconds)
         left = until - time.monotonic()
@@ -167,7 +167,7 @@ class _Aside:
         return left > 0 and guarded(work, otherwise=lambda error: False)
 
     def close(self) -> None:
-        """Wait a second for what was noted, and another for the commit under way; begin nothing more."""
+        """Begin nothing more; wait a second for queued work, and another for the commit under way."""
         for _ in range(2):
             self._wait(1.0)
             self._is_closed = True
@@ -194,7 +194,7 @@ class _Aside:
         return may_work and bool(self._ids or self._users)
 
     def _work(self) -> None:
-        """Do what was noted: for records just kept first, then for a user at a time."""
+        """Do the queued work: for records just kept first, then user by user."""
         with self._changed:
             self._changed.wait_for(lambda: self._waiting, timeout=self.pause)
         while True:

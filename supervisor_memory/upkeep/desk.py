@@ -1,4 +1,4 @@
-"""What an operator does with a whole store: `SupervisorMemory.upkeep` is such a desk."""
+"""The operator's desk for a whole store, `SupervisorMemory.upkeep`."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Served(Protocol):
-    """A memory, of which a copy takes the backend and the redactor."""
+    """A memory as the target of a copy: its backend and its redactor are used."""
 
     @property
     def services(self) -> Services: ...
@@ -137,7 +137,8 @@ class Upkeep:
     def reembed(
         self, *, user_id: str | None = None, progress: Callable[[int, int], None] | None = None
     ) -> Reembedded:
-        """Embed what the present embedder has not read, messages too: after another model, after an outage.
+        """Embed the records and messages without a vector of the present embedder: after a change of model,
+        after an outage.
 
         They keep their version and their times. It can be cut off anywhere and called again.
 
@@ -193,7 +194,7 @@ class Upkeep:
         return self._optimizer().optimize(Scope(user_id).user_id, chores, dry_run=dry_run)
 
     def undo(self, run: str, *, user_id: str) -> "Optimized":
-        """Set the records that `optimize` changed back, by the name of its run.
+        """Undo a run of `optimize`, by its name.
 
         What somebody has changed since is left, and named.
 
@@ -207,7 +208,7 @@ class Upkeep:
         return self._optimizer().status(Scope(user_id).user_id)
 
     def switching(self, recipe: "Recipe | str", *, user_id: str) -> Sequence[str]:
-        """What would become of a user's records under another recipe, in sentences. Nothing is changed.
+        """Tell in sentences what another recipe would do with a user's records. Nothing is changed.
 
         Raises:
             SettingsError: there is no such recipe, or the store lacks what it needs.
@@ -250,7 +251,7 @@ class Upkeep:
         progress: "Progress | None" = None,
         names_ok: Collection[str] = (),
     ) -> "Moved":
-        """Take the records of a file as they are. Doing it again, or after a crash, does no harm.
+        """Import the records of a file unchanged. It may be repeated, also after a crash.
 
         What cannot be taken is left out and told of, line by line; the rest is taken. What a team shares is
         looked through as before a promotion.

@@ -1,4 +1,4 @@
-"""Digest the sessions that have ended: what was asked for, done, decided, learned, and what is left open.
+"""Digests the sessions that have ended: requests, deeds, decisions, lessons, and open points.
 
 A session has ended when it was closed, was quiet for MEMORY_SESSION_QUIET seconds, or was followed by another
 of its user. The store tells that, so nothing is lost with a process, and doing it twice changes nothing. If a
@@ -44,7 +44,8 @@ _MOST_ASKED: Final = 24_000
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    """What a look has to know of a state: how far its digest goes, and whether all lines are true."""
+    """The state of a session as a run needs it: how far its digest goes, and whether all of its lines still
+    hold."""
 
     record: Record
     is_true: bool
@@ -128,7 +129,7 @@ def _page(where: Filter, view: ReadStore) -> Sequence[Record]:
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """A digest on its way: whose it is, the state as it was read, its change, and the newest message."""
+    """A digest to be kept: its session, the state as it was read, the change, and the newest message."""
 
     scope: Scope
     known: Record | None
@@ -170,12 +171,12 @@ class _Digesting:
 
     @property
     def has_many(self) -> bool:
-        """Whether to `keep` now: the sessions are enough, or of many messages, or a model reads them."""
+        """Whether to `keep` now: there are enough sessions or messages, or a model reads them."""
         is_slow = self._services.complete is not None
         return is_slow or len(self._ended) >= _KEPT_TOGETHER or self._messages >= _TOGETHER
 
     def may_have_state(self, row: SessionRow) -> bool:
-        """Whether there may be a state of a session; the store's own row of it tells."""
+        """Whether a session may have a state, by the store's own row of it."""
         is_told = isinstance(self._services.backend, ListsSessions)
         return not is_told or row.is_digested or row.name is not None or row.closed_at is not None
 
@@ -217,7 +218,7 @@ class _Digesting:
         return known
 
     def is_orphan(self, state: _Known) -> bool:
-        """Whether the messages of a digest were deleted, or have been missing too long to come."""
+        """Whether the messages of a digest were deleted, or have been missing for too long."""
         where = Filter(
             state.record.user_id,
             families=(SESSION_FAMILY,),
@@ -384,7 +385,7 @@ class _Digesting:
             where = where.after(page[-1])
 
     def _whole(self, look: Callable[[ReadStore], T]) -> T:
-        """What a look finds where all of the store answers.
+        """Read the store; a partial answer is an error.
 
         Raises:
             BackendUnavailable: a part of it did not.

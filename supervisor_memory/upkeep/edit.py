@@ -43,7 +43,7 @@ _NOT_DELETED: tuple[Status, ...] = ("active", "pending", "stale", "compressed", 
 
 @dataclass(frozen=True, slots=True)
 class Curator:
-    """Acts for a user on the user's own records, or for the operator (`user_id=None`) on any.
+    """Reads and changes records for a user, or any records for the operator (`user_id=None`).
 
     Args:
         reading, writing: Make new ports, with the deadline of a read and of a write.
@@ -246,7 +246,7 @@ class Curator:
         return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id, asked))
 
     def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
-        """Return a record in any status, if it belongs to this user.
+        """Return a record in any status; it has to belong to this user.
 
         Raises:
             RecordNotFound: it does not; the error names the most similar ids of the user.

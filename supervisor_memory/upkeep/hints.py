@@ -1,4 +1,4 @@
-"""What is said once, in the log, to whoever runs the program: what is missing, and the line that helps."""
+"""Hints in the log, each given once: what is missing, and the line that helps."""
 
 import logging
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ class Hints:
         self._said: set[tuple[object, ...]] = set()
 
     def at_start(self) -> None:
-        """Whether memory lasts, and whether it is searched by meaning."""
+        """Hint at start: whether memory is persistent, and whether it is searched by meaning."""
         services = self._services
         health = guarded(
             lambda: services.bridge.within(_ASKING_SECONDS, services.backend.health),
@@ -40,7 +40,7 @@ class Hints:
             )
 
     def once(self, message: str, *facts: object, level: int = logging.WARNING) -> bool:
-        """Say something that would be repeated by every graph that is wrapped; False: it was said before.
+        """Log a hint once, though every wrapped graph gives it; False: it was given before.
 
         Args:
             level: INFO for what may well be meant so.
@@ -52,7 +52,7 @@ class Hints:
         return True
 
     def about(self, candidates: Iterable[Candidate]) -> None:
-        """Which line to set when Chinese is stored under an embedder that does not read it."""
+        """Hint at the setting for Chinese, when Chinese is stored under an embedder that does not read it."""
         embedder = self._services.embedder
         if self._has_named_a_language or embedder is None or not self._services.embedder_is_known.is_set():
             return

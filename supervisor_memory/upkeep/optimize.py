@@ -74,7 +74,7 @@ class Optimizer:
         return Optimized(run if is_done else "", tuple(steps), tuple(left), dry_run)
 
     def status(self, user_id: str) -> dict[str, Any]:
-        """What is due by each chore, as a dry run says; see `Upkeep.status`."""
+        """The number of due changes of each chore, by a dry run; see `Upkeep.status`."""
         due = {chore.name: self._due(chore, user_id) for chore in self.recipe.upkeep}
         pending = next((name for name, each in due.items() if each), None)
         own, ports = Filter(user_id), self._ports()
@@ -90,7 +90,7 @@ class Optimizer:
         }
 
     def undo(self, run: str, user_id: str) -> Optimized:
-        """Set the records of a run back to what they were; see `Upkeep.undo`."""
+        """Undo a run; see `Upkeep.undo`."""
         ports = self._ports()
         log = self.services.backend.audit
         told = ports.store(log.tail, _ROWS, user_id=user_id)
@@ -134,7 +134,7 @@ class Optimizer:
         return due
 
     def _do(self, chore: Chore, due: Sequence[Due], run: str) -> tuple[Sequence[Due], Sequence[str]]:
-        """Commit what is due, in parts; a part that others were faster with is done record by record."""
+        """Commit the due changes in parts; after a conflict a part is committed record by record."""
         done: list[Due] = []
         left: list[str] = []
         for start in range(0, len(due), _TOGETHER):
@@ -197,7 +197,7 @@ class Optimizer:
 
 
 def kept_and_reread(services: Services, to: Recipe, user_id: str) -> Iterator[str]:
-    """What becomes of a full store under another recipe, as sentences for people; nothing is changed."""
+    """Tell what another recipe would do with a full store, as sentences for people; nothing is changed."""
     ports = Ports(services, seconds=_SECONDS, now=services.clock())
     count = ports.store(services.backend.count, Filter(user_id))
     derived = [r for where in Filter(user_id).everywhere() for r in every(where, ports) if r.made_from]

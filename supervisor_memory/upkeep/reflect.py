@@ -1,4 +1,4 @@
-"""Specialists look at a conversation now: in one answer of a model, or in one for each operation."""
+"""Has specialists read a conversation now, with one answer of a model or one for each operation."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ _MOST_STEPS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Reflected:
-    """What became of a reflection.
+    """The result of a reflection.
 
     Args:
         results: What became of each statement, in order.
@@ -91,7 +91,7 @@ class Reflection:
         return self._asked(done, heard, known, steps=1 if multi else max_steps, one=not multi)
 
     def _told_of(self, outcome: Outcome | None, view: ReadStore) -> list[Heard]:
-        """How it ended, as a line of the exchange."""
+        """The outcome as a line of the exchange."""
         if outcome is None or (outcome.score is None and not outcome.error):
             return []
         scope = self._said.scope
@@ -152,7 +152,7 @@ class Reflection:
 
 
 def _without(found: Answered, told: Sequence[str]) -> Answered:
-    """An answer without what was asked for before."""
+    """An answer without the operations of earlier answers."""
     known = {content_hash(each) for each in told}
     kept = tuple(pair for pair in found.candidates if content_hash(pair[1].content) not in known)
     return replace(found, candidates=kept)

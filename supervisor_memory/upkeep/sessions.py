@@ -158,7 +158,7 @@ class Sessions:
         since: Moment | None = None,
         until: Moment | None = None,
     ) -> str:
-        """What was asked, decided, done, found and left open, as digests of sessions tell it; "": nothing.
+        """The digest of a session: what was asked, decided, done, found and left open; "": there is none.
 
         Of a session, or of all in a period, such as a day. It is made when it is asked for, so it has what
         may still be told; of the latest 1,000 sessions of the period. docs/digests.md describes it.
@@ -390,7 +390,7 @@ def every(where: Filter, ports: Ports) -> Iterator[Record]:
 
 
 def _goes(record: Record, scope: Scope, said: set[str]) -> bool:
-    """Whether nobody says a record but the session."""
+    """Whether a record has no source but the session."""
     if record.layer == "history" or record.family == DIGEST_FAMILY:
         return scope.session_id in (record.source.session_id, record.attribute)
     present = set(record.present_ref_ids)
@@ -400,7 +400,7 @@ def _goes(record: Record, scope: Scope, said: set[str]) -> bool:
 def _let_go(
     scope: Scope, doomed: Sequence[Record], kept: Sequence[Record], ports: Ports, *, actor: str
 ) -> Sequence[str]:
-    """Cut the ties of other records to a session; returns the ids of the summaries that are told anew."""
+    """Cut the links of other records to a session; returns the ids of the summaries that are made anew."""
     ids = {record.id for record in doomed}
     apart = taken_out(doomed, ports, actor=actor)
     summaries = [each.record.id for each in apart.changes if each.record.id not in ids]

@@ -1,4 +1,4 @@
-"""Take deleted and changed records out of their summaries, and out of what else was made from them.
+"""Takes deleted and changed records out of their summaries and other derived records.
 
 A summary is made anew, by rules, from its remaining records; if none remains, it is deleted too. What was
 made from a record by other means (`Record.made_from`: a reflection, a digest) is deleted, for nobody can tell
@@ -18,7 +18,7 @@ from supervisor_memory.upkeep.compact import COMPRESSED_FROM, COMPRESSED_INTO, r
 
 
 def derived_from(ids: Iterable[str], user_id: str, view: ReadStore) -> Sequence[Record]:
-    """All records of a user that were made from these, or from what was made from these, in any status."""
+    """All records of a user derived from these, directly or not, in any status."""
     found: dict[str, Record] = {}
     asked = frozenset(ids)
     while asked:
@@ -34,7 +34,7 @@ _MOST = 10_000
 
 
 def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
-    """The changes to what was made from these records; empty if nothing was."""
+    """The changes to the records derived from these; empty if there are none."""
     records = tuple(records)
     leaving: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for record in records:

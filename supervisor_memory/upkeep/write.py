@@ -393,7 +393,8 @@ class Writer:
         keep_messages: bool | None = None,
         waiting: Waiting | None = None,
     ) -> list[WriteResult]:
-        """Keep what is worth keeping of a turn. Never raises for memory's sake.
+        """Keep the statements and results of a turn that are worth keeping. A failure of memory raises
+        nothing.
 
         What cannot be kept, such as a message over 1 MiB, is a result with `saved=False` and a reason.
 
@@ -470,7 +471,7 @@ class Writer:
     def insert(
         self, said: Remembering, *, begun: float | None = None, is_given: bool = True
     ) -> list[WriteResult]:
-        """Keep candidates and records that are there.
+        """Run the insert stage on given candidates and records.
 
         Args:
             begun: When it was said, where a model has read it since; None: now. A user may have been
@@ -492,7 +493,7 @@ class Writer:
     def decide_again(
         self, store: MemoryBackend, commit: Commit, became: Callable[[str], str]
     ) -> Mapping[str, str]:
-        """Decide on what waited for a store, as the insert stage would now."""
+        """Decide again on a commit that waited for a store, as the insert stage would now."""
         milliseconds = self.services.settings.write_timeout_ms * len(commit.changes)  # nobody waits
         ports = self.services.ports(milliseconds)
         view = replace(ports, services=replace(ports.services, backend=store)).deciding()
@@ -513,7 +514,7 @@ class Writer:
             self.trail.used(share, said.scope)
 
     def _keeps(self, scope: Scope, *, told: bool | None = None) -> bool | None:
-        """Whether words are kept in a scope, where the host or the call says; None: as the setting says."""
+        """Whether messages are kept in a scope, by the call or the host; None: the setting decides."""
         asked = self.keep_messages
         if asked is None or told is False:
             return told
@@ -528,12 +529,12 @@ def use_of(hits: Hits, answer: str) -> float | None:
 
 @lru_cache(maxsize=64)
 def _terms_of(texts: tuple[str, ...]) -> frozenset[str]:
-    """The different terms of some texts: a note's, which several answers of a turn were given."""
+    """The different terms of some texts, cached: several answers of a turn are compared with one note."""
     return frozenset(chain.from_iterable(map(terms, texts)))
 
 
 def _with_metadata(candidate: Candidate, metadata: Mapping[str, Any]) -> Candidate:
-    """The candidate with a caller's metadata, of which `strategy` and `tags` have a meaning.
+    """Add a caller's metadata to a candidate; `strategy` and `tags` have a meaning.
 
     Raises:
         InvalidContent: there is no strategy of that name.

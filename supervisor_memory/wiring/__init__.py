@@ -1,1 +1,1 @@
-"""How a memory is put together from its settings, and the log lines it leaves."""
+"""Puts a memory together from its settings, and writes its log lines."""

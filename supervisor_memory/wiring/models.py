@@ -1,4 +1,4 @@
-"""The models memory may use, an embedder and a chat model, from whatever the host has."""
+"""Makes the embedder and the chat model of a memory from the host's objects or from the settings."""
 
 import contextvars
 import functools

@@ -1,4 +1,4 @@
-"""The trail a memory leaves beside its records: what was refused or degraded, and who saw what.
+"""Writes to the audit log and the access log: what was refused or degraded, and who saw which record.
 
 A log that fails or hangs must not take the answer away, so nothing here raises or waits for long.
 """
@@ -31,7 +31,7 @@ def event_of(
     caller: str | None = None,
     family: str | None = None,
 ) -> AuditEvent:
-    """The audit event of somebody who acts; `caller` is named where the scope names no agent."""
+    """The audit event of a scope; `caller` takes the place of the agent where the scope names none."""
     return AuditEvent(
         op,
         user_id=scope.user_id if scope else None,
@@ -157,7 +157,7 @@ class Trail:
             self._log(self.backend.audit.flush, ports)
 
     def _noted(self, entries: Sequence[Access | turns.Given]) -> bool:
-        """Whether what was noted should now be written."""
+        """Note entries in the access log; returns whether it is time to write them."""
         audit = self.backend.audit
         audit.record_access(entries)
         return audit.has_much_to_write

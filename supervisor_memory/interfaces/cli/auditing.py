@@ -175,7 +175,7 @@ def anchor(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Write down where the audit log stands, in a file that who can change the log cannot change.
+    """Write an anchor, the last row of the audit log, to a file that writers of the log cannot change.
 
     Signed where MEMORY_ANCHOR_KEY is set. `audit verify --anchor FILE` tells by it whether the end of the log
     was cut off, or all of it written anew.
@@ -199,7 +199,7 @@ def export(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Write the audit log to a file, a row a line, with all that it takes to prove it elsewhere.
+    """Write the audit log to a file, a row a line, with everything needed to verify it elsewhere.
 
     Each line has the payload as it was hashed, the hash of the row before and its own; docs/auditing.md says
     how they are made. It holds no content of records. What is archived already is in the archives alone.
@@ -328,7 +328,7 @@ def preview(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show the note that an agent would be given now. Nobody is given it, and nothing is changed."""
+    """Show the note that an agent would be given now. Nothing is logged or changed."""
     with opened(env_file, embedder=True) as memory:
         note = memory.preview(question, Scope(user, agent, task=task))
     if json:
@@ -342,7 +342,7 @@ def preview(
 
 
 def _tell(found: Mapping[str, Verified], *, json: bool) -> None:
-    """What was proved of each log, and how the command ends."""
+    """Print the result for each log, and set the exit code."""
     problems = [problem for log in found.values() for problem in log.problems]
     faults = [fault for log in found.values() for fault in log.faults]
     rows, records = (sum(getattr(log, name) for log in found.values()) for name in ("rows", "records"))
@@ -367,7 +367,7 @@ def _tell(found: Mapping[str, Verified], *, json: bool) -> None:
 
 
 def _left_out(log: Verified) -> Iterator[str]:
-    """What the proof does not reach, because it is archived and the archive was not named."""
+    """Name the rows that were not verified because they are archived and the archive was not given."""
     if log.archived:
         yield f"the rows 1 to {log.archived} are archived and were not read; --archive FILE reads them"
     if log.unseen:

@@ -1,4 +1,4 @@
-"""The command that compares recipes on questions, one's own among them."""
+"""The command that compares recipes on built-in questions or your own."""
 
 from collections.abc import Sequence
 from contextlib import ExitStack
@@ -98,7 +98,7 @@ def _numbers(told: str) -> list[int]:
 def _report(
     rows: Sequence[Measured], questions: Sequence[Question], *, k: int, tokens: Sequence[int]
 ) -> dict[str, Any]:
-    """Figures of each recipe, and what each has more than the first."""
+    """Print the figures of each recipe, and its difference from the first recipe."""
     cuts = sorted({*(cut for cut in _CUTS if cut <= k), k})
     every = [row.figures(questions, cuts=cuts, tokens=tokens) for row in rows]
     labelled = sum(bool(question.evidence) for question in questions)

@@ -57,7 +57,8 @@ def list_(
 
 @experience.command()
 def withdraw(id: RecordId, *, by: Reviewer = None, json: Json = False, env_file: EnvFile = None) -> None:
-    """Tell a guideline no more, and do not learn it again. `review restore` brings it back."""
+    """Withdraw a guideline: it is in no note any more and is not learned again. `review restore` brings it
+    back."""
     with opened_by(env_file, by) as memory:
         done = memory.experience.withdraw(whole_id(memory, id), reviewer=login_of(by))
     if json:
@@ -103,7 +104,7 @@ def identity(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show who an agent is to a user, or say so: it stands in each of its notes."""
+    """Show or set the identity of an agent for a user; it is in each note of that agent."""
     with opened_by(env_file, by) as memory:
         desk = memory.experience
         if text is not None:

@@ -125,7 +125,7 @@ def _memory_to_fill(settings: Settings) -> SupervisorMemory:
 
 @contextmanager
 def bar(what: str) -> Iterator[Callable[[int, int], None]]:
-    """A bar on stderr that is told how much is done, and of how much. A file or a pipe gets none."""
+    """A progress bar on stderr, called with the amount done and the total; none for a file or a pipe."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(what, total=None)
@@ -133,7 +133,7 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def _tell(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
-    """What became of the records. The first few that were refused are named; `--json` has a thousand."""
+    """Print the result. The first few refused records are named; `--json` names a thousand."""
     if json:
         print_json({"counts": moved.counts, "refused": [asdict(each) for each in moved.refused]})
     elif not quiet:

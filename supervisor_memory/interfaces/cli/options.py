@@ -37,7 +37,7 @@ EnvFile = Annotated[Path | None, for_file("--env-file", "Settings to read instea
 
 
 def settings_from(env_file: Path | None) -> tuple[Settings, list[str]]:
-    """The settings, and what was said while they were read."""
+    """The settings, and the warnings raised while they were read."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         settings = Settings.from_env(env_file or ".env")
@@ -45,7 +45,7 @@ def settings_from(env_file: Path | None) -> tuple[Settings, list[str]]:
 
 
 def told_settings(env_file: Path | None) -> Settings:
-    """The settings; what was said while they were read goes to stderr."""
+    """The settings; warnings raised while they were read go to stderr."""
     settings, said = settings_from(env_file)
     for warning in said:
         say(f"warning: {warning}")
@@ -78,7 +78,7 @@ def whole_id(memory: SupervisorMemory, given: str) -> str:
 
 
 def say(line: str) -> None:
-    """A line on stderr, without what would act on the terminal."""
+    """Print a line on stderr, with control characters made harmless."""
     typer.echo(one_line(line), err=True)
 
 

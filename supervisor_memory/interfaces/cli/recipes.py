@@ -80,7 +80,7 @@ def check(
 
 @recipe.command()
 def diff(one: Name, other: Name, *, json: Json = False) -> None:
-    """Show in what two recipes differ: operators, constants, settings."""
+    """Show the differences of two recipes: operators, constants, settings."""
     rows = differences(one, other)
     if json:
         told = [{"key": key, "one": mine, "other": yours} for key, mine, yours in rows]
@@ -142,7 +142,7 @@ def undo(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Set the records that a run of chores changed back; what somebody has changed since is left."""
+    """Undo a run of chores: its records get their earlier state back, unless they were changed since."""
     with opened(env_file, embedder=True) as memory:
         done = memory.upkeep.undo(run, user_id=user)
     if json:
@@ -153,7 +153,7 @@ def undo(
 
 @recipe.command()
 def switching(name: Name, *, user: User, json: Json = False, env_file: EnvFile = None) -> None:
-    """Tell what would become of a user's records under another recipe. Nothing is changed."""
+    """Tell what another recipe would do with a user's records. Nothing is changed."""
     with opened(env_file) as memory:
         told = memory.upkeep.switching(name, user_id=user)
     if json:

@@ -37,7 +37,7 @@ def show_hits(hits: Hits, *, user: str) -> None:
 
 
 def show_explanation(hits: Hits) -> None:
-    """Every candidate, in a table; the words in it are explained below."""
+    """Print every candidate in a table, with a legend."""
     for line in str(replace(hits, notes=())).splitlines():
         _line(printable(line))
 
@@ -103,14 +103,14 @@ def show_audit(rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -
 
 
 def _left_out(reasons: str) -> str:
-    """What a turn had that is no memory: "question:2;small-talk" in words."""
+    """The sentences of a turn that were not kept, by reason: "question:2;small-talk" in words."""
     told = (each.partition(":") for each in reasons.split(";"))
     counts = ", ".join(f"{code} ({number})" if number else code for code, _, number in told)
     return one_line(f"left out of what was said: {counts}")
 
 
 def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
-    """What readers were told, each record with its scores in words."""
+    """Print notes and search results, each record with its scores in words."""
     for note in notes:
         reader = note["agent_id"] or "the supervisor"
         size = "" if note["tokens"] is None else f", {note['tokens']} tokens"
@@ -127,7 +127,7 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
 
 
 def show_decisions(decisions: Sequence[Mapping[str, Any]]) -> None:
-    """What was decided on a record, and which known record came nearest to saying the same."""
+    """Print the decisions on a record, each with the nearest known record."""
     for each in decisions:
         reason, near = f": {each['reason']}" if each["reason"] else "", each["nearest"]
         apart = f", apart from {near['id']} ({each['apart']})" if near else ""

@@ -1,4 +1,4 @@
-"""Coming in and going out: a token is given once, and kept in a cookie that no script can read."""
+"""Signing in and out: the token is entered once, and kept in a cookie that no script can read."""
 
 from typing import Final
 

@@ -15,7 +15,7 @@ _STATUSES: Final[tuple[Status, ...]] = ("pending", "stale", "compressed", "quara
 
 
 def health(visit: Visit) -> Response:
-    """For who may see all users; others see the counts of their own alone."""
+    """Show all figures to callers who may see all users; others see the counts of their own users."""
     memory, user_id = visit.memory, visit.user_id
     log, upkeep = memory.audit, memory.upkeep
     is_operator = visit.asker.user_ids is None

@@ -54,7 +54,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Proposals that are alike: how many, and how many of them wait for a graver reason too."""
+    """Proposals that are alike: their number, and the number that also wait for a graver reason."""
 
     like: Asked
     n: int
@@ -83,20 +83,20 @@ def inbox(visit: Visit) -> Response:
 
 
 def _wider(visit: Visit, asked: Asked) -> Response:
-    """To what waits next, where the last decision has left nothing of what was asked for."""
+    """Redirect to the next proposals where the last decision has emptied the filter."""
     kept = {**visit.request.query_params} | dict.fromkeys(IN_ADDRESS, "") | {"after": ""}
     user = asked.user if asked.is_narrow else ""
     return visit.go("/inbox", **{name: each for name, each in (kept | {"user": user}).items() if each})
 
 
 def _behind(found: list[Record], after: str | None) -> list[Record]:
-    """Those behind a cursor."""
+    """The proposals behind a cursor."""
     at = next((at for at, record in enumerate(found, start=1) if record.cursor == after), 0)
     return found[at:]
 
 
 def _groups(asked: Asked, found: Iterable[Record]) -> list[Group]:
-    """Which are alike, the ones with the gravest reasons first, then the most."""
+    """Groups of proposals that are alike: the gravest reasons first, then the largest groups."""
     alike: dict[Asked, list[Record]] = {}
     for record in found:
         alike.setdefault(asked.like(record), []).append(record)
@@ -113,7 +113,7 @@ def _groups(asked: Asked, found: Iterable[Record]) -> list[Group]:
 
 
 def _beside(visit: Visit, record: Record) -> Waiting | None:
-    """None where it waits no more: another reviewer was faster than this page."""
+    """A proposal beside the known record; None: another reviewer has decided on it meanwhile."""
     shown = _shown(visit, record)
     if shown is None:
         return None
@@ -163,7 +163,7 @@ def split(visit: Visit) -> Response:
 
 
 def _picked(visit: Visit) -> list[str]:
-    """What was picked, in the order in which the page foresaw it."""
+    """The picked proposals, in the order of the page's preview."""
     at = {id_: n for n, id_ in enumerate(visit.form.get("shown", "").split())}
     picked = [
         id_ for name in visit.form if name.startswith(_PICKED) for id_ in name.removeprefix(_PICKED).split()
@@ -202,7 +202,8 @@ def _decided(visit: Visit, what: str, verb: Verb) -> Response:
 
 
 def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Response:
-    """Decide each; what another reviewer has decided, or cannot be approved, is left, and counted."""
+    """Decide on each; proposals that another reviewer has decided, or that cannot be approved, are left and
+    counted."""
     done: list[str] = []
     came, others = Counter[str](), set[str]()
     if verbs:
@@ -262,6 +263,6 @@ def undo(visit: Visit) -> Response:
 
 
 def _back(visit: Visit, said: str, **numbers: int) -> Response:
-    """To the inbox as it was asked for."""
+    """Redirect to the inbox with the filter it had."""
     kept = {name: value for name in IN_ADDRESS if (value := visit.form.get(name, ""))}
     return visit.go("/inbox", said=said, **kept, **{name: str(n) for name, n in numbers.items() if n})

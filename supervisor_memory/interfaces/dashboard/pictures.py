@@ -1,4 +1,4 @@
-"""Where things are in the pictures of the pages. Pure: numbers in, numbers out; the templates draw."""
+"""The positions of things in the pictures of the pages. Pure: numbers in, numbers out; the templates draw."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -41,7 +41,8 @@ def bars(counts: Mapping[str, int]) -> list[Bar]:
 
 
 class Edge(NamedTuple):
-    """A line from memory to the supervisor, or from the supervisor to an agent: at the height of its label.
+    """A line from memory to the supervisor, or from the supervisor to an agent; `y` is the height of its
+    label.
 
     Args:
         points: As a `polyline` takes them.
@@ -57,7 +58,7 @@ class Edge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class HandOffs:
-    """Who was given something in a turn: memory on the left, the supervisor, the agents on the right.
+    """The notes of a turn as a picture: memory on the left, then the supervisor, the agents on the right.
 
     `memory`, `supervisor` and `agent` are where the middles of these are across.
     """
@@ -155,7 +156,7 @@ def columns(notes: Sequence[Injection], now: float, *, days: int) -> list[Column
 
 
 class Block(NamedTuple):
-    """A part of a column: of what, how much; `y` and `height` are in [0, 100]."""
+    """A part of a column: its name and amount; `y` and `height` are in [0, 100]."""
 
     name: str
     amount: int
@@ -187,7 +188,7 @@ def stacked(counts: Mapping[int, Mapping[str, int]], names: Sequence[str], days:
 
 
 def shares(counts: Mapping[int, tuple[int, int]], days: range) -> list[Column]:
-    """Parts of wholes by day: the whole as a column, the part as its dark."""
+    """Parts of wholes by day: the whole is a column, the part its dark section."""
     most = max((counts.get(day, (0, 0))[1] for day in days), default=0) or 1
     told = ((day, *counts.get(day, (0, 0))) for day in days)
     return [

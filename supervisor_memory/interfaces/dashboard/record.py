@@ -57,7 +57,7 @@ def show(visit: Visit) -> Response:
 
 
 def _back(visit: Visit) -> str:
-    """The list of what waits, as the reader left it for this page; "" where they came from elsewhere."""
+    """The address of the list of proposals that led to this page; "" where the reader came from elsewhere."""
     came = urlsplit(visit.request.headers.get("referer", ""))
     inbox = f"{visit.root}/inbox"
     if came.path not in (inbox, f"{inbox}/together"):
@@ -66,7 +66,7 @@ def _back(visit: Visit) -> str:
 
 
 def _verdict(record: Record) -> dict[str, str]:
-    """Who rejected what it proposed, and why."""
+    """The reviewer who rejected the proposal, and the reason."""
     told = record.metadata.get("review")
     told = told if isinstance(told, Mapping) else {}
     return {name: str(told.get(name, "")) for name in ("by", "reason")}
@@ -84,7 +84,7 @@ def _joined(visit: Visit, record: Record, rows: Sequence[AuditRow]) -> list[Reco
 
 
 def _is_shareable(visit: Visit, record: Record) -> bool:
-    """Whether the visitor may share it with a team; what else speaks against it, the next page tells."""
+    """Whether the visitor may share the record with a team; the next page tells further objections."""
     is_theirs = visit.asker.user_ids is None and visit.asker.may_write
     is_one = record.kind in KINDS_TO_SHARE and record.status == "active"
     is_new = bool(visit.memory.settings.team) and not record.user_id.startswith(TEAM)

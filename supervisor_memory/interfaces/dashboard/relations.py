@@ -1,4 +1,4 @@
-"""Page 10: what is around a thing or a record, and the ways between two; drawn here, with no script."""
+"""Page 10: the neighbours of a thing or a record, and the path between two; drawn here, without a script."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ _TEXT: Final = 80
 
 
 class Box(NamedTuple):
-    """A thing in a picture: where its middle is, its name, cut to fit, and what it leads to."""
+    """A thing in a picture: its centre, its name, cut to fit, and the address it links to."""
 
     x: int
     y: int
@@ -30,7 +30,7 @@ class Box(NamedTuple):
 
 
 class Line(NamedTuple):
-    """A line between two boxes, with what joins them, and the record that says so; "": none."""
+    """A line between two boxes, with their relation and the record that states it; "": no record."""
 
     x1: int
     y1: int
@@ -79,7 +79,7 @@ def _spoken(relationships: Iterable[str]) -> str:
 
 
 def chain(boxes: Sequence[tuple[str, str]], joints: Sequence[tuple[str, str]]) -> Picture:
-    """Things one below the other, with what joins each to the next.
+    """Things one below the other, each with its relation to the next.
 
     Args:
         boxes: The name of each, and what it leads to.
@@ -96,14 +96,14 @@ def chain(boxes: Sequence[tuple[str, str]], joints: Sequence[tuple[str, str]]) -
 
 
 def of_steps(steps: Sequence[Step], alone: str) -> Picture:
-    """The way between two things."""
+    """The path between two things as a picture."""
     things = [steps[0].source, *(each.destination for each in steps)]
     named = [(each.name, each.record_id or each.name) for each in things]
     return chain(named, [(_spoken([each.relationship]) or alone, each.record_id) for each in steps])
 
 
 def of_hit(hit: Hit, texts: dict[str, str]) -> Picture:
-    """The way from the first hit to one that a search went on to: record by record.
+    """The path from the first hit to a neighbour that the search added, record by record.
 
     Args:
         texts: Of records, by id.
@@ -134,7 +134,7 @@ def relations(visit: Visit) -> Response:
 
 
 def _found(visit: Visit, user_id: str, question: str) -> Iterable[tuple[Hit, Picture | None]]:
-    """The hits of a question, each with its way where it was reached from another."""
+    """The hits of a question, each with its path where it is a neighbour of another hit."""
     hits = visit.memory.search(question, user_id=user_id, limit=_HITS)
     texts = {hit.record.id: hit.record.content for hit in hits}
     far = {joint.record_id for hit in hits for joint in hit.path if joint.record_id} - texts.keys()

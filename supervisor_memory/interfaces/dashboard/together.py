@@ -72,7 +72,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What one box decides on: a proposal, or the same of several users or runs.
+    """The proposals that one checkbox decides on: a single one, or equal ones of several users or runs.
 
     Args:
         gaps: What it says beside what all of its section say; () where `change` tells it.
@@ -101,7 +101,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a section: one user's claims, a column for each effect; or one claim that many users share."""
+    """A row of a section: one user's claims by effect, or one claim that many users share."""
 
     users: tuple[str, ...]
     cells: tuple[tuple[Claim, ...], ...]
@@ -109,7 +109,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Section:
-    """Proposals that wait alike: for the same grave reason, or of one kind and agent and in like words.
+    """Proposals that belong together: the same grave reason, or one kind, one agent and similar words.
 
     Args:
         fixed: What the texts have in common, around what differs; empty where they are shown whole.
@@ -131,12 +131,12 @@ class Section:
 
     @property
     def record(self) -> Record:
-        """One of them; they have one kind and source."""
+        """One of its records; all have the same kind and source."""
         return self.rows[0].proposal.record
 
 
 def together(visit: Visit) -> Response:
-    """What approving the picked ones one after the other would do.
+    """The page that previews the approval of the picked proposals, one after the other.
 
     Picked is what nothing speaks against and what would change something. `picked` and `unpicked` in the
     address have the ids that a reviewer decided otherwise about; `waits` what a change of these made worth
@@ -162,7 +162,7 @@ def together(visit: Visit) -> Response:
 def _rows(
     visit: Visit, asked: Asked, page: list[Record], *, picked: list[str], unpicked: set[str]
 ) -> list[Row]:
-    """Each as it would be approved after the picked ones before it."""
+    """Each proposal as it would be approved after the picked proposals before it."""
     out = [each.id for each in page if each.id in unpicked or (against(each) and each.id not in picked)]
     shown = visit.memory.review.show_together([record.id for record in page], without=out)
     by_id = {each.id: each.record for each in shown}
@@ -185,7 +185,8 @@ def _keeps_nothing(shown: Proposal) -> bool:
 
 
 def sections(rows: Iterable[Row]) -> list[Section]:
-    """The sections of the page: the grave ones, then what is like no other, then the largest."""
+    """The sections of the page: grave reasons first, then proposals unlike any other, then the largest
+    groups."""
     buckets: dict[tuple[object, ...], list[Row]] = {}
     for row in rows:
         by = row.proposal.record.source
@@ -244,15 +245,15 @@ def _in_order(effect: tuple[str, str]) -> tuple[int, str, str]:
 
 
 def _by_name(line: Line) -> tuple[bool, int, list[tuple[int, str]]]:
-    """What only one says first, then what many users do; then the users as a reader counts: user-9 before
-    user-10."""
+    """The sort key of a line: unique claims first, then those of most users, then user-9 before user-10."""
     is_only = any(claim.is_only for cell in line.cells for claim in cell)
     pieces = [piece for piece in _DIGITS.split(line.users[0]) if piece]
     return not is_only, -len(line.users), [(int(each) if each.isdecimal() else -1, each) for each in pieces]
 
 
 def _lines(claims: Sequence[Claim], columns: Sequence[tuple[str, str]]) -> Iterable[Line]:
-    """One line for a claim that several users share, one for each user's others, one for each grave claim."""
+    """The lines of a section: one for each shared claim, one for each user's own claims, one for each grave
+    claim."""
     same: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         [row] = claim.rows

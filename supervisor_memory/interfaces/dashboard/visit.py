@@ -51,7 +51,7 @@ _STATIC: Final = Path(__file__).parent / "static"
 
 
 class FormIsOld(MemoryAccessDenied):
-    """A form without the word that this process puts into its forms: an old one, or another site's."""
+    """A form without this process's CSRF token: an old form, or one of another site."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +74,7 @@ class Decision:
 
 
 class Shelf:
-    """What the pages keep between requests, for as long as the process lives."""
+    """State that the pages keep between requests, as long as the process lives."""
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
@@ -84,7 +84,7 @@ class Shelf:
         """Caller → who was faster with what they decided last."""
 
     def form_word(self, caller: Caller) -> str:
-        """What a form of this caller has to bring back."""
+        """The CSRF token in the forms of a caller."""
         return hmac.digest(self._key, caller.name.encode(), "sha256").hex()
 
     def decided(self, caller: Caller) -> deque[Decision]:
@@ -126,11 +126,11 @@ class Visit:
         return known or preferred(self.request.headers.get("accept-language", ""))
 
     def asked(self, name: str) -> str:
-        """What the address says of something, "" where it says nothing."""
+        """The value of a query parameter; "" where it is missing."""
         return self.request.query_params.get(name, "").strip()
 
     def number(self, name: str, *, least: int, most: int, otherwise: int) -> int:
-        """A whole number of the address; InvalidContent: it is none, or out of range."""
+        """A query parameter as a whole number; InvalidContent: it is no number, or out of range."""
         told = self.asked(name)
         if not told:
             return otherwise
@@ -140,12 +140,12 @@ class Visit:
 
     @property
     def part(self) -> str:
-        """The part of the path that names something."""
+        """The value of a path parameter."""
         return str(self.request.path_params.get("id", ""))
 
     @property
     def user_id(self) -> str | None:
-        """Whose memory is meant; None: everybody's. Who may see several users sees one at a time."""
+        """The user whose memory is shown; None: everybody's. Callers with several users see one at a time."""
         asked = self.asked("user") or None
         mine = self.asker.user_ids
         if asked is None and mine:
@@ -153,14 +153,14 @@ class Visit:
         return self.asker.user(asked)
 
     def users(self) -> list[str]:
-        """Whom the caller may choose among, some hundreds at most."""
+        """The users that the caller may choose among, some hundreds at most."""
         mine = self.asker.user_ids
         known = self.memory.audit.users() if mine is None else mine
         return sorted(each for each in known if not each.startswith(TEAM))[:_MOST_USERS]
 
     @property
     def people(self) -> frozenset[str]:
-        """The names under which people look at memory, as the logs have them beside those of agents."""
+        """The names of the people who read memory; the logs have them beside the names of agents."""
         tokens: Tokens = self.request.app.state.tokens
         return tokens.names | {self.asker.name}
 
@@ -207,7 +207,7 @@ class Visit:
 
     @property
     def root(self) -> str:
-        """Where the pages begin, behind a proxy too."""
+        """The address of the first page, behind a proxy too."""
         return str(self.request.scope.get("root_path", "")) + BASE
 
     def page(self, template: str, *, status: int = 200, **values: Any) -> HTMLResponse:
@@ -240,7 +240,7 @@ class Visit:
 
     @property
     def _flash(self) -> str:
-        """What the last form has done, in words; "" where the address does not tell."""
+        """The result of the last form in words; "" where the address does not tell."""
         said = self.asked("said")
         if f"said.{said}" not in WORDS:
             return ""
@@ -249,7 +249,7 @@ class Visit:
         return self.outcome(said, numbers) if said.endswith("-all") else self.say(f"said.{said}")
 
     def outcome(self, said: str, numbers: Mapping[str, int]) -> str:
-        """What came of a decision on many: "40 approved: 31 new, 5 joined; 2 rejected."
+        """The result of a decision on many proposals: "40 approved: 31 new, 5 joined; 2 rejected."
 
         Args:
             said: As an address has it: "approve-all".
@@ -267,7 +267,7 @@ class Visit:
         return self.say("semicolon").join([told, *counted(_BESIDE)]) + self.say("stop")
 
     def go(self, path: str, **query: str) -> RedirectResponse:
-        """Elsewhere, with a GET."""
+        """Redirect to another page, which is requested with GET."""
         asked = f"?{urlencode(query)}" if query else ""
         return RedirectResponse(f"{self.root}{path}{asked}", 303, dict(HEADERS))
 
@@ -340,7 +340,7 @@ def _spelled_out(value: object) -> object:
 
 
 def _moment(seconds: float | None) -> str:
-    """A time as an element that the script words in the reader's time zone."""
+    """A time as an HTML element; the script shows it in the reader's time zone."""
     if seconds is None:
         return "–"
     told = moment(seconds)
@@ -362,7 +362,7 @@ def _query(**values: str | int | None) -> str:
 
 @lru_cache(maxsize=8)
 def asset(name: str) -> tuple[bytes, str]:
-    """A file of the pages, and a word that changes with it."""
+    """The content of a static file, and a digest of it."""
     content = (_STATIC / name).read_bytes()
     return content, hashlib.sha256(content).hexdigest()[:12]
 

@@ -1,4 +1,4 @@
-"""What waits for a person, as the inbox is asked for it, and what speaks against a proposal."""
+"""The proposals that match the inbox's filter, and the reasons against a proposal."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
@@ -26,7 +26,7 @@ USUAL: Final = ("asked-for", "every-candidate", "about-the-user-by-agent", "abou
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Which proposals are meant; "" restricts nothing. `agent` and `run` are as the source has them."""
+    """The filter of the inbox; "" restricts nothing. `agent` and `run` are those of the source."""
 
     user: str
     reason: str
@@ -36,7 +36,7 @@ class Asked:
 
     @classmethod
     def of(cls, visit: Visit) -> "Asked":
-        """What an address says. Raises InvalidContent: there is no such kind."""
+        """Read the filter from query parameters. Raises InvalidContent: there is no such kind."""
         kind = visit.asked("kind")
         if kind not in (*KINDS, ""):
             raise InvalidContent("there is no such kind")
@@ -49,7 +49,7 @@ class Asked:
         return Filter(self.user or None, kinds=kinds, statuses=("pending",), agent_id=self.agent or None)
 
     def means(self, record: Record) -> bool:
-        """Whether a record of the filter is meant."""
+        """Whether a record matches, beyond what `where` can tell."""
         return (not self.reason or self.reason in reasons(record)) and self.run in ("", record.source.run_id)
 
     @property
@@ -57,18 +57,18 @@ class Asked:
         return bool(self.reason or self.kind or self.agent or self.run)
 
     def beyond(self, record: Record) -> tuple[str, ...]:
-        """What speaks against a record beside the reason asked for, the gravest first."""
+        """The reasons against a record besides the reason asked for, the gravest first."""
         return tuple(code for code in against(record) if code != self.reason)
 
     def like(self, record: Record) -> "Asked":
-        """Those that wait for the same reason, of the same kind and agent."""
+        """The filter of proposals with the same reason, kind and agent."""
         why = reasons(record)
         agent = record.source.agent_id or ""
         return replace(self, reason=why[0] if why else "", kind=record.kind, agent=agent, run="")
 
     @property
     def query(self) -> dict[str, str]:
-        """For an address."""
+        """The filter as query parameters."""
         values = (self.user, self.reason, self.kind, self.agent, self.run)
         return dict(zip(IN_ADDRESS, values, strict=True))
 
@@ -106,7 +106,7 @@ def choices(visit: Visit, asked: Asked, found: list[Record]) -> dict[str, Any]:
 
 
 def waiting(visit: Visit, asked: Asked) -> list[Record]:
-    """The newest that wait and are meant, some thousands at most."""
+    """The newest proposals that match, some thousands at most."""
     now = visit.memory.upkeep.now()
     found = visit.memory.upkeep.listed(asked.where, limit=_LOOKED_AT)
     return [record for record in found if asked.means(record) and not record.has_expired(now)]

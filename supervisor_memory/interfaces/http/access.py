@@ -1,4 +1,4 @@
-"""Who asks, and whether the request is let in at all: before any route sees it.
+"""Authenticates each request, and lets it in or refuses it, before any route sees it.
 
 A request passes the `Guard` in this order: the Host it is addressed to, the Origin it comes from, its token,
 how many there were, the size of its body. What is refused was never looked at.
@@ -54,7 +54,7 @@ _HEADERS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Whoever a token stands for.
+    """The caller that a token stands for.
 
     Args:
         name: A login, which the audit log keeps beside what this caller decides.
@@ -67,7 +67,7 @@ class Caller:
     may_write: bool
 
     def user(self, user_id: str | None) -> str | None:
-        """The user a request is about. None: the operator acts, on anybody's.
+        """The user a request is about. None: the operator acts on any user's memory.
 
         Raises:
             MemoryAccessDenied: the user is none of this caller's, whether or not there is such a user.
@@ -90,7 +90,8 @@ class Caller:
         return found
 
     def as_operator(self) -> None:
-        """Refuse whoever is bound to users, with MemoryAccessDenied: this concerns everybody's memory."""
+        """Raise MemoryAccessDenied for a caller who is bound to users: the request concerns everybody's
+        memory."""
         if self.user_ids is not None:
             raise MemoryAccessDenied("this concerns all users; ask with a token for all of them")
 
@@ -106,12 +107,12 @@ class Tokens:
 
     @property
     def names(self) -> frozenset[str]:
-        """Under which names they are known in the logs."""
+        """The names of the callers, as the logs have them."""
         return frozenset(caller.name for _, caller in self._callers)
 
     @classmethod
     def read(cls, text: str) -> "Tokens":
-        """Those of MEMORY_SERVER_TOKENS: `name:token:users:rights`, with spaces or commas in between.
+        """Read MEMORY_SERVER_TOKENS: `name:token:users:rights`, with spaces or commas in between.
 
         `users` is `*` or user ids with `|` in between, percent-encoded where they hold one of `%:|,*` or a
         space. `rights` is `read` or `write`; read where it is missing.
@@ -130,14 +131,14 @@ class Tokens:
         return cls(callers)
 
     def are_of_use(self, user_id: str | None) -> bool:
-        """Whether one of them is for a user or, with None, for one user alone."""
+        """Whether a token gives access to a user or, with None, to exactly one user."""
         mine = [caller.user_ids for _, caller in self._callers]
         if user_id is None:
             return any(ids is not None and len(ids) == 1 for ids in mine)
         return any(ids is None or user_id in ids for ids in mine)
 
     def caller(self, token: str) -> Caller | None:
-        """Whom a token stands for. It takes as long for a wrong one as for a right one."""
+        """The caller of a token; a wrong token takes as long as a right one."""
         asked, found = _digest(token), None
         for known, caller in self._callers:
             if hmac.compare_digest(known, asked):
@@ -177,7 +178,7 @@ def _entry(entry: str, number: int) -> tuple[str, Caller]:
 
 
 def caller_of(request: Request) -> Caller:
-    """Whoever asks; raises Unauthenticated where nobody is known, on a path that is open to all."""
+    """The caller of a request; raises Unauthenticated where there is none, on a path that is open to all."""
     found = request.scope.get("caller")
     if isinstance(found, Caller):
         return found
@@ -185,7 +186,7 @@ def caller_of(request: Request) -> Caller:
 
 
 def writer_of(request: Request) -> Caller:
-    """Whoever asks, where it may write; raises MemoryAccessDenied else."""
+    """The caller of a request; raises MemoryAccessDenied unless it may write."""
     caller = caller_of(request)
     if not caller.may_write:
         raise MemoryAccessDenied("this token may read alone; ask with one that may write")
@@ -284,7 +285,7 @@ class Guard:
         return f"{path}/".startswith(f"{pages}/") or "text/html" in headers.get("accept", "")
 
     def _caller(self, headers: Headers, scope: Scope) -> Caller | None:
-        """By the bearer token; outside /v1 also by a cookie, where a page of ours sends a change."""
+        """The caller by the bearer token or, outside /v1, by a cookie, if a change comes from our pages."""
         kind, _, token = headers.get("authorization", "").partition(" ")
         if kind:
             return self._tokens.caller(token.strip()) if kind.lower() == "bearer" else None
@@ -296,7 +297,7 @@ class Guard:
         return self._tokens.caller(kept) if (kept := _cookie(headers)) else None
 
     async def _pass_on(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Hand the request over with its whole body, which is none that is too large or too slow."""
+        """Read the whole body, refuse one that is too large or too slow, and pass the request on."""
         body, more = bytearray(), True
         try:
             async with asyncio.timeout(_BODY_SECONDS):
@@ -325,14 +326,14 @@ class Guard:
 
 
 class _Rate:
-    """How many requests a minute somebody may send: a bucket each, of as many as that."""
+    """A limit on requests a minute: a token bucket for each client."""
 
     def __init__(self, per_minute: int) -> None:
         self._most = per_minute
         self._left: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
     def wait(self, key: str, now: float) -> int:
-        """Seconds until the next one, 0: this one may come."""
+        """Seconds until the client may send its next request; 0: this one is let in."""
         left, then = self._left.pop(key, (float(self._most), now))
         left = min(self._most, left + (now - then) * self._most / 60)
         self._left[key] = (max(left - 1, left if left < 1 else 0), now)
@@ -390,7 +391,7 @@ def _fault(error: BaseException) -> str:
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:
-    """What was asked for by the name of the operation: paths hold names of users."""
+    """The name of the operation, for the log; a path may hold a user's name."""
     caller, endpoint = scope.get("caller"), scope.get("endpoint")
     begin = one_line("/".join(scope["path"].split("/")[:3]), most=80)
     name = caller.name if isinstance(caller, Caller) else "-"

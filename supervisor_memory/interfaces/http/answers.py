@@ -1,4 +1,4 @@
-"""What is answered, with the keys that the command line has: docs/cli.md lists them."""
+"""The bodies of answers, with the same keys as the command line; docs/cli.md lists them."""
 
 from dataclasses import asdict
 from typing import Any, Literal

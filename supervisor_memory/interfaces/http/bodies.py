@@ -1,4 +1,4 @@
-"""What is sent: read strictly, so that a misspelled key is told and not passed over."""
+"""The bodies of requests; they are read strictly, so that a misspelled key is an error."""
 
 from typing import Annotated, Any, Literal
 

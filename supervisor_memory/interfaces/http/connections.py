@@ -1,4 +1,4 @@
-"""Connections that nobody can hold by saying nothing, which uvicorn lets anybody do."""
+"""Connections with a time-out: uvicorn alone lets a silent client hold one for ever."""
 
 import asyncio
 from typing import Final
@@ -15,7 +15,7 @@ one of them is closed for another."""
 
 
 class Connection(H11Protocol):
-    """A connection of uvicorn's with an end: it is closed when it is idle for too long, or too many are.
+    """A connection of uvicorn that is closed when it is idle for too long, or when there are too many.
 
     The time is not prolonged by bytes that trickle in. What is being answered is never cut off.
     """

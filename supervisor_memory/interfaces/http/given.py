@@ -1,4 +1,4 @@
-"""What routes are given: the memory behind the application, who asks, and of whom."""
+"""Dependencies of the routes: the memory, the caller, and the user that the request is about."""
 
 from typing import Annotated, cast
 

@@ -1,4 +1,4 @@
-"""Whether it works, and how much there is: for people, for probes, for Prometheus."""
+"""Health and metrics, for people, for probes and for Prometheus."""
 
 from collections.abc import Iterator
 from typing import Annotated, Final, Literal, get_args

@@ -1,4 +1,4 @@
-"""What is answered when something is wrong: `{"error": {"code", "message"}}`, never a traceback."""
+"""Answers to errors: `{"error": {"code", "message"}}`, never a traceback."""
 
 import re
 from typing import Any, Final
@@ -79,12 +79,12 @@ _STATUS: Final[tuple[tuple[type[SupervisorMemoryError], int], ...]] = (
 
 
 def status_of(error: SupervisorMemoryError) -> int:
-    """The status that an error of ours is answered with."""
+    """The HTTP status of one of our errors."""
     return next(status for kind, status in _STATUS if isinstance(error, kind))
 
 
 def problem(status: int, code: str, message: str, *, retry_after: int | None = None) -> JSONResponse:
-    """An answer that says what is wrong, on one line; `retry_after` in seconds."""
+    """The answer to an error, on one line; `retry_after` in seconds."""
     headers = {} if retry_after is None else {"Retry-After": str(retry_after)}
     if status == 401:  # noqa: PLR2004
         headers["WWW-Authenticate"] = "Bearer"
@@ -93,7 +93,7 @@ def problem(status: int, code: str, message: str, *, retry_after: int | None = N
 
 
 def add_handlers(app: FastAPI) -> None:
-    """Errors of ours, of the routing and of the models, as problems."""
+    """Answer our own errors, and those of routing and validation, as problems."""
 
     @app.exception_handler(SupervisorMemoryError)
     def ours(_request: Request, error: SupervisorMemoryError) -> JSONResponse:

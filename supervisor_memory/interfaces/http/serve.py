@@ -50,7 +50,7 @@ class _Terminated(SystemExit):
 
 @contextmanager
 def closed_by_sigterm() -> Iterator[None]:
-    """Leave the block in order when SIGTERM comes, and only then end by it, as is expected of a process."""
+    """On SIGTERM leave the block in order, and then end the process by that signal."""
     if threading.current_thread() is not threading.main_thread():
         yield  # only the main thread is told of signals
         return
@@ -70,17 +70,17 @@ def closed_by_sigterm() -> Iterator[None]:
 
 
 def listening_on(host: str, port: int) -> socket.socket:
-    """A socket that takes connections there."""
+    """A socket that listens at a host and port."""
     return socket.create_server((host, port), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
 
 
 def hosts_of(settings: Settings, host: str) -> list[str]:
-    """What the server may be called besides loopback: what the settings say, and where it listens."""
+    """The host names of the server besides loopback: those of the settings, and the address it listens on."""
     return [*settings.server_hosts.replace(",", " ").split(), *_names(host)]
 
 
 def run(app: ASGIApp, listening: socket.socket, *, path: str = "") -> None:
-    """Answer on a socket, and say where that is."""
+    """Serve on a socket, and print its address."""
     host, port = listening.getsockname()[:2]
     shown = f"[{host}]" if listening.family == socket.AF_INET6 else host
     say(f"listening on http://{shown}:{port}{path}")
@@ -125,7 +125,7 @@ def _is_loopback(host: str) -> bool:
 
 
 def _names(host: str) -> tuple[str, ...]:
-    """What a client may call the server by the address it listens on; none where that is every address."""
+    """The host names that follow from the address the server listens on; none for every address."""
     try:
         address = ipaddress.ip_address(host)
     except ValueError:
@@ -136,7 +136,7 @@ def _names(host: str) -> tuple[str, ...]:
 
 
 def _log_to_stderr() -> None:
-    """Requests and faults, a line each; of uvicorn what goes wrong."""
+    """Log requests and faults to stderr, a line each; of uvicorn only errors."""
     handler = logging.StreamHandler()
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
     for name, level in (("supervisor_memory", logging.INFO), ("uvicorn", logging.WARNING)):

@@ -60,7 +60,8 @@ def mcp(
 
 
 def _tokens(settings: Settings, host: str, user: str | None) -> "Tokens":
-    """Who may ask, at least one of them for a known user; SettingsError: none is, or none can be read."""
+    """The tokens, at least one of them for a known user; SettingsError: there is none, or they cannot be
+    read."""
     from supervisor_memory.interfaces.http.serve import tokens_of
 
     if settings.server_tokens is None and user is None:

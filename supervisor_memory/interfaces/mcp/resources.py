@@ -1,4 +1,4 @@
-"""What a client can open or insert without a tool: resources of the user's memory, and prompts."""
+"""Resources of the user's memory, and prompts: a client opens or inserts them without a tool."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

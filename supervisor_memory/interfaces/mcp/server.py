@@ -202,7 +202,7 @@ def _bound(who: _Who, context: _Context) -> Acting:
 
 
 def _done(call: Callable[..., T], *given: Any) -> T:
-    """What a resource or a prompt gives; what is wrong, as the protocol says it."""
+    """Return a resource or a prompt; raise errors as the protocol has them."""
     try:
         return call(*given)
     except RecordNotFound:
@@ -242,7 +242,7 @@ def _listed(tool: Tool[Any]) -> types.Tool:
 
 
 def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types.CallToolResult:
-    """The result of a call. A text goes as JSON, so that nothing in it can end its string."""
+    """The result of a call. A text is sent as JSON, so that nothing in it can end its string."""
     try:
         given = tool.given.model_validate(arguments)
     except ValidationError as error:
@@ -271,7 +271,7 @@ def _failed(code: str, message: str) -> types.CallToolResult:
 
 
 def _told(error: ValidationError) -> str:
-    """What is wrong with the arguments, without what they were."""
+    """What is wrong with the arguments, without their values."""
     return "; ".join(
         f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"
         for each in error.errors(include_input=False, include_url=False, include_context=False)

@@ -1,4 +1,4 @@
-"""What a search is asked: the query, the filter, and the weights of the signals."""
+"""The input of a search: the query, the filter, and the weights of the signals."""
 
 import math
 import re
@@ -177,7 +177,7 @@ class Filter:
         return cls(record.user_id, families=(record.family,), tasks=(record.task,))
 
     def after(self, last: Record) -> "Filter":
-        """The same for the next page of a list, of which this was the last record."""
+        """The filter for the page of a list that comes after this record."""
         return replace(self, behind=last.place)
 
     def names_something(self) -> bool:
@@ -200,12 +200,12 @@ class Filter:
 
     @property
     def left_out(self) -> tuple[str, ...]:
-        """The families that are read only when asked for, and are not."""
+        """The families that are read only when named, and that this filter does not name."""
         messages = () if self.reads_messages else (SESSION_FAMILY,)
         return messages if self.reads_digests else (*messages, DIGEST_FAMILY)
 
     def everywhere(self) -> tuple["Filter", "Filter"]:
-        """The filter, and the same for the families that a filter without families leaves out."""
+        """The filter, and a second one for the families that a filter without families leaves out."""
         return self, replace(self, families=(SESSION_FAMILY, DIGEST_FAMILY))
 
     def matches(self, record: Record) -> bool:
@@ -259,7 +259,7 @@ class Query:
 
 
 class Seed(NamedTuple):
-    """A text from whose names a walk over a store begins: a record's, or a name.
+    """The start of a walk over names: the text of a record, or a name.
 
     `weight` is how much what is found from it counts, in [0, 1]; nothing is looked for from one of 0.
     `record_id` is the record it is the text of, which the walk does not find.

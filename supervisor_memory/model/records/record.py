@@ -1,4 +1,4 @@
-"""A record, the messages and sources that it comes from, and what is proposed to be one."""
+"""A record, its messages and sources, and a candidate for one."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -108,7 +108,7 @@ class Record:
 
     @property
     def erased_with(self) -> str:
-        """The user with whose data the record goes: its own, or the author of what a team shares."""
+        """The user whose erasure removes it: its own user, or the author of a record that a team shares."""
         author = self.metadata.get(AUTHOR) if self.user_id.startswith(TEAM) else None
         return author if isinstance(author, str) else self.user_id
 
@@ -133,13 +133,13 @@ class Record:
 
     @property
     def unsettled(self) -> Mapping[str, list[str]]:
-        """Names whose state changed since → the earlier state, and the record of the change."""
+        """Name of a thing whose state has changed since → its earlier state, and the record of the change."""
         told = self.metadata.get(UNSETTLED)
         return {n: v for n, v in told.items() if isinstance(v, list)} if isinstance(told, dict) else {}
 
     @property
     def is_borne_on(self) -> bool:
-        """Whether other records can rest on what it tells: of a metric, a file or a table."""
+        """Whether other records can rest on this one: it tells of a metric, a file or a table."""
         about = self.attribute or ""
         return about in (ARTIFACT, "definition") or about.startswith("includes-")
 
@@ -169,7 +169,7 @@ class Record:
         return replace(self, former_ref_ids=_newest((*self.former_ref_ids, *messages)))
 
     def read_anew(self, ref_id: str | None, *, replaces: bool) -> "Record":
-        """The record with the messages of another text, which replaces or includes the present one."""
+        """The record with the messages of another text, which has replaced or includes the present text."""
         new = replace(self, ref_id=ref_id or self.ref_id)
         if not replaces:
             return new.also_said_in(self.ref_id)
@@ -184,14 +184,14 @@ class Record:
 
     @property
     def embedded_as(self) -> str | None:
-        """What is embedded around the content, from `metadata["embedded_as"]`: a text with `{content}` in it,
-        such as the date in front of it; None: nothing."""
+        """A template for the embedded text, from `metadata["embedded_as"]`: it holds `{content}`, with a date
+        in front of it, say; None: the content alone."""
         told = self.metadata.get(EMBEDDED_AS)
         return told if isinstance(told, str) and CONTENT_PLACE in told else None
 
     @property
     def is_embedded_otherwise(self) -> bool:
-        """Whether its vector is of more than its content, so that no text is compared with it."""
+        """Whether its vector is of another text than its content, and so cannot be compared with texts."""
         return self.use_when is not None or self.embedded_as is not None
 
     @property
@@ -282,7 +282,7 @@ class Record:
 
     @property
     def cursor(self) -> str:
-        """Its place as a text: what a list goes on behind, where it is the last record of a page."""
+        """Its place as a text; the next page of a list begins behind it."""
         return json.dumps(self.place, ensure_ascii=False)
 
     def has_expired(self, now: float) -> bool:
@@ -314,7 +314,7 @@ Thing: TypeAlias = tuple[str, str]
 
 
 def things(told: object) -> tuple[Thing, ...]:
-    """The things that a list names; what is no pair of texts is left out."""
+    """Read a list of (kind, name) pairs; other items are left out."""
     given = told if isinstance(told, (list, tuple)) else ()
     pairs = (each for each in given if isinstance(each, (list, tuple)) and [*map(type, each)] == [str, str])
     return tuple((kind, name if kind == "file" else name.casefold()) for kind, name in pairs)

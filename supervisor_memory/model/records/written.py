@@ -1,4 +1,4 @@
-"""What a write tells, and the row of the audit log."""
+"""The result of a write, and the event for the audit log."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

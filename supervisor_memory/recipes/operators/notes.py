@@ -1,4 +1,4 @@
-"""Write something beside each text before it is kept: what is embedded with it, and the like."""
+"""Add metadata to each text before it is kept, such as the text to embed with it."""
 
 import re
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""What a text names and what belongs together, kept with its record: the nodes and edges of a graph."""
+"""The names and the triples of a text, kept with its record: the nodes and edges of a graph."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def as_graph(text: str, when: float, view: ReadStore) -> Mapping[str, Any]:
 
 
 def triples_in(told: object) -> list[Triple]:
-    """The triples of a list; what is none is left out."""
+    """Read the triples of a list; other items are left out."""
     given = told if isinstance(told, (list, tuple)) else ()
     return [
         (one.strip(), relation.strip(), other.strip())
@@ -54,8 +54,7 @@ def triples_of(record: Record) -> list[Triple]:
 
 
 def phrases_of(record: Record) -> tuple[str, ...]:
-    """The names that are kept with a record, or those that its text has where none were kept; the words of
-    one that is told by them."""
+    """The names that are kept with a record, else the names in its text; its words where `is_worded`."""
     if is_worded(record):
         return tuple(dict.fromkeys(terms(record.searched_text)))
     told = record.metadata.get(PHRASES)
@@ -65,13 +64,13 @@ def phrases_of(record: Record) -> tuple[str, ...]:
 
 
 def is_worded(record: Record) -> bool:
-    """Whether a record has its words for names: what was said in a conversation and no model has read, since
-    people who talk to each other name few things."""
+    """Whether a record's words serve as its names: a message without triples by a model, since people who
+    talk to each other name few things."""
     return record.is_said and not triples_of(record)
 
 
 def asked_in(text: str, records: Iterable[Record]) -> tuple[str, ...]:
-    """The names in a question and, where some of the records have their words for names, its words."""
+    """The names in a question and, where `is_worded` holds for a record, its words."""
     words = terms(text) if any(map(is_worded, records)) else ()
     return tuple(dict.fromkeys((*_keys(text), *words)))
 
@@ -104,7 +103,7 @@ def search_around(nearest: int, joined: int) -> Reading:
 
 
 def vouched(hits: Sequence[Hit], most: int) -> tuple[Hit, ...]:
-    """The hits; of those that no search found only the first `most` pass the threshold anyway."""
+    """The hits; records that only the walk found pass the threshold if they are among the first `most`."""
     return (*hits[:most], *(replace(hit, found=None) if hit.found == WALK else hit for hit in hits[most:]))
 
 
@@ -117,7 +116,7 @@ def walked(
     records: Sequence[float] | None = None,
     damping: float,
 ) -> list[float]:
-    """What each record is worth by PageRank.
+    """The score of each record by PageRank.
 
     Args:
         held: The names of each record.

@@ -46,7 +46,7 @@ def keep_in(name: str) -> Gathering:
 
 
 def moved(record: Record, into: str) -> Record:
-    """The record in another part, and otherwise as it was: it is as old as before."""
+    """The record in another part, otherwise unchanged; it does not count as updated."""
     return replace(record, metadata={**record.metadata, TIER: into})
 
 

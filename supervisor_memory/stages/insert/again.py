@@ -1,4 +1,4 @@
-"""Decide again what waited for a store, where others have changed it meanwhile.
+"""Decide a commit again that waited for a store, where others have changed its records meanwhile.
 
 A statement goes through the insert stage once more, so that it is merged, supersedes, or is older than what
 is known by now. A record that was to be deleted or set aside is so, whatever became of it since; a rule
@@ -79,7 +79,7 @@ def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
 
 
 def _lay_over(record: Record, now: Record, view: Deciding) -> None:
-    """The same words: what else is said of them joins what is."""
+    """Merge the metadata of a record into the stored record with the same words."""
     shall_be = replace(
         now,
         metadata={**now.metadata, **record.metadata},
@@ -123,7 +123,7 @@ def _say_again(
 
 
 def _keep_as_history(record: Record, view: Deciding) -> None:
-    """It was acknowledged, so it is in history as it would be, had the store been there."""
+    """Keep an acknowledged record as history, as it would be if the store had been in reach."""
     back = replace(record, version=1, status="stale", valid_to=view.now, vector=None, embedder=None)
     _commit(Change(back), "supersede", view)
 

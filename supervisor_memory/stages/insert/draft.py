@@ -62,7 +62,8 @@ class Draft:
     _event_id: str | None = None
 
     def begin(self, event_id: str | None, repeated: Collection[str | None]) -> bool:
-        """Whether the next thing is still to be decided; its event gets this id."""
+        """Begin the next decision, with the id of its event; False: an earlier run of the turn has written
+        it."""
         if event_id is None or event_id not in repeated:
             self._event_id = event_id
             return True
@@ -78,7 +79,7 @@ class Draft:
         return next((record for record in self.active if matches(record)), None)
 
     def find_proposal(self, new: Record) -> Record | None:
-        """What already waits for review in this batch, with the same words."""
+        """The proposal of this batch with the same words, if there is one."""
         waiting = (c.record for c in self.pending.values() if c.record.status == "pending")
         key = (new.namespace, new.content_hash)
         return next((r for r in waiting if (r.namespace, r.content_hash) == key), None)
@@ -98,7 +99,8 @@ class Draft:
         )
 
     def changed_since(self, before: "Draft") -> list[Record]:
-        """The records of the store that are changed here and were not, or otherwise, before."""
+        """The records of the store that this draft changes and the earlier one does not, or changes
+        otherwise."""
         return [
             change.record
             for record_id, change in self.pending.items()
@@ -106,7 +108,7 @@ class Draft:
         ]
 
     def propose(self, record: Record, reason: str) -> None:
-        """Keep it for a reviewer; it counts for nothing until somebody approves."""
+        """Add a proposal for a reviewer; it has no effect until somebody approves."""
         self.pending[record.id] = Change(record)
         self._note("pending", None, record, reason)
 
@@ -119,7 +121,7 @@ class Draft:
         self._note("added", None, record, reason, evidence)
 
     def take_over(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
-        """The old record steps back, the new one takes its place, with its own source."""
+        """Replace the old record by the new one, which keeps its own source."""
         staged = self.pending.get(old.id)
         if staged and staged.expects is None:  # nobody has seen it yet
             new = replace(new, id=old.id).no_longer_said_in(*old.ref_ids)
@@ -131,12 +133,12 @@ class Draft:
         self._note(status, None, new, reason, {"in_place_of": old.id})
 
     def leave(self, reason: str, *, saved: bool = True) -> None:
-        """Skip what is about no known record: nothing changes. Not `saved`: it could not be kept at all."""
+        """Skip a statement that is about no known record. Not `saved`: it could not be kept at all."""
         self.results.append(WriteResult("", "skipped", saved=saved, reason=reason))
         self._pass_over(reason)
 
     def leave_out(self, reasons: Sequence[str], event_id: str | None) -> None:
-        """What was not worth keeping: one row of codes with their counts, no content."""
+        """Log the sentences that were not kept: one row of codes with their counts, without content."""
         self._event_id = event_id
         self._pass_over(tally(reasons))
 
@@ -340,7 +342,7 @@ def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, 
 
 
 def expiry(kind: Kind, metadata: Mapping[str, Any], when: float, settings: Settings) -> float | None:
-    """When a record is found no more; None: never.
+    """The time at which a record expires; None: never.
 
     Args:
         metadata: Its `ttl`, in seconds, wins over MEMORY_TTL_DAYS.
@@ -383,7 +385,8 @@ def later(one: float | None, other: float | None) -> float | None:
 
 
 def with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...]:
-    """Vectors for what has none yet: merged texts, verbatim imports, and what is embedded by another text.
+    """Embed the records without a vector: merged texts, verbatim imports, and records with a text of their
+    own to embed.
 
     Until here a record's vector is that of its content, which is what was compared.
     """
@@ -399,7 +402,7 @@ def with_vectors(changes: Sequence[Change], view: Deciding) -> tuple[Change, ...
 
 
 def _with_vector(record: Record, vector: "Vector | None", embedder: str | None) -> Record:
-    """The record with its vector; where there is none, a stored one stays, one of the content does not."""
+    """The record with its vector; without a new one, a stored vector stays unless it is of the content."""
     if vector is None and record.vector is None:
         return record
     return replace(record, vector=vector, embedder=None if vector is None else embedder)

@@ -40,12 +40,12 @@ Statement 2: {new}"""
 
 
 def overwrite(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:
-    """The newest wins. For preferences and artifacts."""
+    """The newer text wins. For preferences and artifacts."""
     return new
 
 
 def append(old: Record, new: str, when: float, complete: Callable[[str], str | None]) -> str:
-    """A dated line more, and the oldest ones gone that are too many. For the steps of a task.
+    """Append a dated line, and drop the oldest lines over the limit. For the steps of a task.
 
     So a note can hold the record, and each of its versions is small; what is gone is in those.
     """
@@ -181,8 +181,8 @@ def joined(
 
 
 def _is_enough(kept: str, *records: Record) -> bool:
-    """Whether a wording can stand for others: it has all their names and figures, and where it names a thing
-    that another lacks, at least half the words of that one. It may stand for words, not for things."""
+    """Whether a wording can replace others: it has all their names and figures. Of a wording without one of
+    its names it also has at least half of the words, so that it replaces words, not things."""
     said, told, named = frozenset(terms(kept)), Slots(kept), named_terms(kept)
     return all(
         named_terms(text) <= said
@@ -198,9 +198,9 @@ def _words(text: str) -> frozenset[str]:
 
 
 def clearer(old: str, new: str) -> str:
-    """The wording to keep of two: that with more figures, dates and names; of equals the one that says much
-    more. Else the shorter one where both give the same figures, and the later one where they give none: it
-    may tell another value in other words."""
+    """The wording to keep of two: the one with more figures, dates and names, or much longer; else the
+    shorter one if both give the same figures, and the later one if they give none, since it may state another
+    value."""
     details, sizes = (
         {text: measure(text) for text in (new, old)} for measure in (_details, lambda text: len(terms(text)))
     )
@@ -223,7 +223,7 @@ def _details(text: str) -> int:
 
 
 def _adds_nothing(old: str, new: str) -> bool:
-    """Whether everything a text says about one thing is known: its words, or its numbers, dates and names."""
+    """Whether a text about one thing adds nothing: its words, or its numbers, dates and names, are known."""
     one, other = Slots(old), Slots(new)
     if tells(old, new):
         return True
@@ -234,7 +234,8 @@ def _adds_nothing(old: str, new: str) -> bool:
 def _strategy(
     old: Record, new: Record, asked: str | None, *, is_step: bool, by_kind: Mapping[Kind, Strategy]
 ) -> tuple[str, Strategy]:
-    """What was asked for; the caller's own; a step is appended; else the kind's, unless a number is lost."""
+    """The strategy: the one asked for, else the caller's; steps are appended; else the kind's, unless it
+    loses a number."""
     if asked not in (None, REVIEW):
         return strategy_for(old.kind, asked)
     if own := by_kind.get(old.kind):

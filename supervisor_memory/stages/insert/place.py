@@ -1,4 +1,4 @@
-"""Place each candidate among the records there are, and commit all decisions at once.
+"""Decides what becomes of each candidate among the known records, and commits all decisions at once.
 
 A judge decides what a candidate is to its rivals. Whatever the judge, here stand the rules that hold for all:
 the same words are skipped; a statement of the user is never changed by what an agent or a tool said, and
@@ -163,7 +163,7 @@ def place(
 
 
 def _in_order(said: Remembering, view: Deciding) -> Remembering:
-    """One request for each record that is named by its id, and none for records that are not there."""
+    """Keep one request for each record named by its id, and none for records that do not exist."""
     named = tuple(each.target for each in said.candidates if each.target is not None)
     if not named:
         return said
@@ -221,7 +221,7 @@ def _drafted(
     *,
     first_try: bool,
 ) -> Draft:
-    """All decisions, taken against the store as it is now.
+    """Draft all decisions against the present store.
 
     Args:
         ids: Those of the events, in this order: of the candidates, of the skipped, of what was left out.
@@ -255,7 +255,7 @@ def _drafted(
 
 
 def _not_there_yet(records: Sequence[Record], view: Deciding) -> list[Record]:
-    """Verbatim records that are new; a turn that runs again brings the same ids."""
+    """The verbatim records that the store lacks; a turn that runs again brings the same ids."""
     if not records:
         return []
     where = Filter(records[0].user_id, ids=tuple(record.id for record in records), statuses=None)
@@ -355,7 +355,7 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
 def _unless_said_since(
     decision: Replace, candidate: Candidate, rivals: RivalsThere, rules: _Rules
 ) -> Decision:
-    """What was said earlier than a record that would replace it as well gives way to that record."""
+    """Decide against a record said after the candidate, if the candidate would replace that one as well."""
     when, trust = rivals.new.updated_at, _trust(rivals.new)
 
     def is_later(record: Record | None) -> bool:
@@ -370,14 +370,14 @@ def _unless_said_since(
 
 
 def _whole(candidate: Candidate) -> Candidate:
-    """The candidate with subject and attribute, or without either: a record has both or none."""
+    """The candidate with both subject and attribute, or with neither."""
     if (candidate.subject and candidate.attribute) or candidate.subject is candidate.attribute is None:
         return candidate
     return replace(candidate, subject=None, attribute=None)
 
 
 def _with_a_free_subject(decision: Decision, rivals: RivalsThere) -> Record:
-    """The candidate as a record; without its subject where another record than the judge's has that."""
+    """The candidate as a record, without its subject if another record than the judge's already has it."""
     new, holder = rivals.new, rivals.of_subject
     about = None if isinstance(decision, Hold) else _about(decision)
     if holder is None or (about is not None and about.id == holder.id):
@@ -473,7 +473,7 @@ def _change(
 
 
 def _is_written_anew(old: Record, new: Record) -> bool:
-    """Whether the same words tell of another write: other contents of a file, or SQL that writes."""
+    """Whether the same words are about another write: a file with other contents, or SQL that writes."""
     if old.attribute != ARTIFACT:
         return False
     return "writes" in new.metadata or any(
@@ -482,8 +482,8 @@ def _is_written_anew(old: Record, new: Record) -> bool:
 
 
 def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _Rules) -> None:
-    """The record steps back, or what is taken back of it; history keeps it. The message that asks for it is
-    no statement either."""
+    """Retract a record, or the part of it that is taken back; history keeps it. The message that asks for it
+    is not quoted as a statement."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
     back = _left_of(old, decision, draft, rules) if decision.rest else None
@@ -494,7 +494,8 @@ def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _
 
 
 def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:
-    """Describe the rest of a record like a new record; None where another record says the same."""
+    """The rest of a partly retracted record, described like a new record; None if another record says the
+    same."""
     told = describe(decision.rest, old.kind, source=old.source)
     rivals = rules.rivals(told, None, draft)
     if rivals.same_words is not None:
@@ -514,7 +515,7 @@ def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Rec
 
 
 def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:
-    """The same words: nothing changes but how long they are known."""
+    """Note that the same words were said again."""
     if is_hidden:
         return _renew(old, new, draft)
     until, linked = later(old.expires_at, new.expires_at), old.also_said_in(new.ref_id)

@@ -92,7 +92,7 @@ def _risks(
     is_denied: Callable[[], bool],
     is_held: bool,
 ) -> list[str]:
-    """What else than whom it is about speaks against a candidate. Arguments are as of `doubts`."""
+    """The reasons against a candidate besides whom it is about. Arguments as in `doubts`."""
     by = candidate.source.source_class
     is_strange = by in ("agent", "tool")
     found = []
@@ -110,7 +110,7 @@ def _risks(
 
 
 def are_known(named: Collection[str], said: Remembering, view: ReadStore) -> bool:
-    """Whether the user has named all of these addresses. Where many are left to look up, no."""
+    """Whether the user has named all of these addresses; False, too, where there are too many to look up."""
     now = (addresses(each.content) for each in said.messages if each.role == "user")
     left = set(named).difference(*now)
     user = said.scope.user_id
@@ -124,7 +124,7 @@ def _is_in_records(address: str, user_id: str, view: ReadStore) -> bool:
 
 
 def proposed(record: Record, candidate: Candidate, why: Sequence[str]) -> Record:
-    """The record as it waits for a reviewer. It has no vector: nothing finds it."""
+    """The record as it waits for a reviewer: `pending`, and without a vector, so that nothing finds it."""
     asks: dict[str, Any] = {"why": list(why)}
     if candidate.evidence and candidate.evidence != candidate.content:
         asks["evidence"] = candidate.evidence[:_LONGEST_READ]
@@ -144,7 +144,7 @@ def proposed(record: Record, candidate: Candidate, why: Sequence[str]) -> Record
 
 
 def without_review(metadata: Mapping[str, Any]) -> dict[str, Any]:
-    """The metadata of a proposal, as a record has them that nobody waits for any more."""
+    """The metadata of a proposal without the keys that belong to the review."""
     return {
         name: value
         for name, value in metadata.items()

@@ -1,4 +1,4 @@
-"""Sentences that may be no statement are kept where they tell something of what is known or was said."""
+"""Keeps sentences that may be no statement, if they are about a known record or an earlier message."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -31,7 +31,7 @@ _MESSAGES = 3  # of the user, earlier than this one, that may tell the value tha
 def with_news(
     said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding
 ) -> "tuple[Remembering, list[Vector | None]]":
-    """Add the candidates of `perhaps` near known records, and all vectors."""
+    """Add the candidates of `perhaps` that are about something known; returns all vectors, too."""
     found, draft = list(vectors), Draft(said.scope)
     told = {candidate.content for candidate in said.candidates}
     asked = [each for each in said.perhaps if each.content not in told]

@@ -1,4 +1,4 @@
-"""What was said: excerpts of earlier conversations, beside the records of a note."""
+"""Adds excerpts of earlier conversations to the records of a note."""
 
 import math
 import re
@@ -55,7 +55,7 @@ _FIGURE, _END = re.compile(r"\d+"), " .?!。？！"
 
 
 def add_said(plan: Recalling, view: ReadStore) -> Recalling:
-    """Excerpts of what was said, best first, behind the records of a note; none where nothing answers.
+    """Add excerpts, best first, behind the records of a note; none where no message answers.
 
     MEMORY_RECALL_SAID, or the turn, may ask for none. Where the second search fails, the records stay.
     """
@@ -70,7 +70,7 @@ def add_said(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _may_open(turn: Turn) -> bool:
-    """Whether a turn may be the first of its thread, and its words may go on with an earlier one."""
+    """Whether a turn may be the first of its thread and resume an earlier session."""
     if turn.scope.session_id is None or turn.messages[:-1][:1] != ():
         return False
     return opening(turn.text) is not None
@@ -117,7 +117,7 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
 
 
 def _may_answer(hits: Sequence[Hit]) -> Sequence[Hit]:
-    """The hits by which a question may be answered; all of them where nothing was compared by meaning."""
+    """The hits that may answer a question; all of them where nothing was compared by meaning."""
     if any("sim" in hit.parts for hit in hits):
         return [hit for hit in hits if evidence(hit) >= ANSWERS]
     return hits
@@ -126,7 +126,7 @@ def _may_answer(hits: Sequence[Hit]) -> Sequence[Hit]:
 def _is_answered(
     may_answer: Sequence[Hit], left: Set[str], excerpts: Collection[str], found: "_Found"
 ) -> bool:
-    """Whether something answers that may be told: what may not gives no reason to tell something else.
+    """Whether a message that may be quoted answers; a hidden answer is no reason to quote something else.
 
     Args:
         left: The ids of messages of which nothing has been found that forbids to tell them.
@@ -139,7 +139,7 @@ def _is_answered(
 
 
 class _Excerpt(NamedTuple):
-    """What is quoted of a message, as a hit, with the hash of its wording and its size in tokens."""
+    """The excerpt of a message as a hit, with the hash of its wording and its size in tokens."""
 
     hit: Hit
     wording: str
@@ -172,7 +172,7 @@ class _Found:
     again: dict[str, bool] = field(default_factory=dict)
 
     def asks_again(self, message: Record) -> bool:
-        """Whether a message asks what the query asks, whatever its figures."""
+        """Whether a message asks the same question as the query, apart from figures."""
         if (known := self.again.get(message.id)) is None:
             known = self.again[message.id] = _asks_again(message, self.asked)
         return known
@@ -200,7 +200,7 @@ def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
-    """The messages near the question that are a reader's business, and the others, with the reason."""
+    """Divide the messages near the question into those for the reader and the others, with the reason."""
     says, agent_id = is_shown_in(turn.messages), turn.scope.agent_id
     heard, near, now = found.heard, found.near, found.now
     said: list[Hit] = []
@@ -224,8 +224,8 @@ _as_searched = attrgetter(*[name for name in Filter.__slots__ if name != "famili
 
 
 def _wanted(query: Query) -> tuple[object, ...]:
-    """What all readers of a run ask in common: they follow each other by seconds, and each reads its own
-    families of records."""
+    """The part of the query that all readers of a run share: they follow within seconds, each with its own
+    families."""
     return (*_as_asked(query), _as_searched(query.where), tuple([_wanted(part) for part in query.parts]))
 
 
@@ -248,7 +248,7 @@ def _excerpts(  # noqa: PLR0917
     became: Became,
     view: ReadStore,
 ) -> dict[str, Hit]:
-    """The messages that give an excerpt, with it, by their ids, until there are enough for a note.
+    """Message id → its excerpt, until there are enough for a note.
 
     A message that says more than a record of it that is only a sentence is quoted with that sentence. What
     was asked in the same words before, whatever its figures, tells nothing, nor does what the running turn
@@ -290,12 +290,12 @@ def _excerpts(  # noqa: PLR0917
 
 
 def _asked(text: str) -> frozenset[str]:
-    """The wordings of the questions for which a note is made: a sub-agent's task stands behind the user's."""
+    """The wordings of the note's questions: the user's and, for a sub-agent, its task."""
     return frozenset(map(_asks, (text, *text.split("\n")))) - {""}
 
 
 def _asks(text: str) -> str:
-    """The wording of a question; "" where a text is no single one. It needs no mark at its end."""
+    """The wording of a question; "" where the text is not a single question. It needs no question mark."""
     if len(text) > _LETTERS_A_TOKEN * _WHOLE or len([*islice(sentences(text), 2)]) != 1:
         return ""
     return _wording(text) if text.endswith(("?", "？")) or judge(text).does == "asks" else ""
@@ -307,7 +307,7 @@ def _asks_again(message: Record, questions: frozenset[str]) -> bool:
 
 
 def _states(text: str) -> bool:
-    """Whether some sentence of a text tells something, beside what is asked or wanted done."""
+    """Whether a text has a sentence that is a statement, not a question or a request."""
     return any(each.does != "asks" and each.reason != "task" for each in read_statements(text).all)
 
 
@@ -325,7 +325,7 @@ def _wording(text: str) -> str:
 def _made(
     hit: Hit, read: Sequence[Hit], told: _Told, asked: frozenset[str], view: ReadStore, *, known: str
 ) -> _Excerpt | None:
-    """What is quoted of a message beside what is told anyway; None: nothing may be.
+    """The excerpt of a message without what the note tells anyway; None: nothing may be quoted.
 
     Args:
         read: The records that were read from it and are told.
@@ -364,7 +364,7 @@ def _is_alike(hit: Hit, least: float) -> bool:
 
 
 def _without_speakers(said: Sequence[Hit], query: Query, plan: Recalling, view: ReadStore) -> Sequence[Hit]:
-    """The hits of a question, found once more without the speakers that it names.
+    """Search once more without the speakers that the question names.
 
     A speaker's name is in the vector of each of their messages, so that any question about them resembles
     any message of theirs.
@@ -380,7 +380,7 @@ def _without_speakers(said: Sequence[Hit], query: Query, plan: Recalling, view: 
 
 
 def _told_in(text: str) -> tuple[frozenset[str], ...]:
-    """The terms of each sentence of a text. A question tells nothing."""
+    """The terms of each sentence of a text, questions left out."""
     return _known_told(text[: _WHOLE * _LETTERS_A_TOKEN])
 
 
@@ -413,7 +413,7 @@ def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], vi
 
 
 def _shared(sentence: str, asked: frozenset[str]) -> float:
-    """How much a sentence has in common with a question for its length."""
+    """How much a sentence shares with a question, relative to its length."""
     held = frozenset(terms(sentence))
     return len(held & asked) / math.sqrt(len(held) or 1)
 

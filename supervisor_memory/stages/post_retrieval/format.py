@@ -50,7 +50,7 @@ _LINE = re.compile(r"^[> \t]*- \[\d{4}-\d\d-\d\d · [^·\]\n]+ · [^\]\n]+\].*$"
 
 
 def format_note(plan: Recalling, view: ReadStore) -> Recalling:
-    """The note of as many hits, best first, as the budget holds; one that does not fit is passed over."""
+    """Format as many hits, best first, as the budget holds; a hit that does not fit is passed over."""
     if plan.turn.purpose == "hits" or not plan.hits:
         return plan
     chosen, text, tokens = _fitting(plan.hits.items, language(plan.turn.text), view)
@@ -117,7 +117,7 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: ReadStore) -> tuple[Sequenc
 
 
 class _Line(NamedTuple):
-    """How a hit reads in a note: what stands before its text, the text, and their sizes in tokens."""
+    """The line of a hit in a note: the frame before its text, the text, and their sizes in tokens."""
 
     frame: str
     text: str
@@ -126,7 +126,7 @@ class _Line(NamedTuple):
 
 
 class _Room:
-    """What is left of a note's tokens and lines, and which hits have been given a place."""
+    """The tokens and lines that are left in a note, and the hits chosen so far."""
 
     def __init__(self, tongue: str, view: ReadStore) -> None:
         self.chosen: set[str] = set()
@@ -163,7 +163,7 @@ class _Room:
             left -= cost
 
     def line(self, hit: Hit) -> _Line:
-        """How a hit reads in the note; what several readers of a run are told is worded once."""
+        """The line of a hit in the note; it is worded once for all readers of a run."""
         if (known := self._known.get(id(hit))) is not None:
             return known[1]
         frame, text = _frame(hit, self._tongue), _told(hit)
@@ -173,7 +173,7 @@ class _Room:
 
 
 def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
-    """What the reader needs anyway, then records and excerpts, each by their scores.
+    """Order hits: those needed whatever the question first, then records and excerpts by their scores.
 
     Scores are scaled within a search, so that the best of either looks as good; relevance is not. So of the
     first that are left of either the record comes next, unless the excerpt is clearly more relevant.
@@ -223,8 +223,8 @@ def _relevance(hit: Hit) -> float:
 
 
 def is_told_by(hit: Hit, text: str) -> bool:
-    """Whether a record is no more than a sentence of a text, so that the text may tell it with what was said
-    beside it: no preference, no definition, nothing that a rule or a person has put into words."""
+    """Whether a record is just a sentence of a text, so that quoting the text may replace the record. A
+    preference, a definition, and words of a rule or a person are never replaced."""
     read = hit.record.metadata.get(EXTRACTED)
     is_a_sentence = isinstance(read, Mapping) and read.get("by") == "learned" and not hit.record.unsettled
     if not is_a_sentence or hit.excerpt is not None or is_sure(hit):
@@ -250,7 +250,7 @@ def _quoted(hits: Sequence[Hit]) -> Mapping[str, Set[str]]:
 
 
 def strip_notes(text: str) -> str:
-    """The text without any note of ours that was quoted in it, whole, cut short, or line by line."""
+    """The text without quotations of our notes, whole, cut short, or line by line."""
     if f"<{FENCE} id=" in text:
         text = _NOTE.sub("", text).strip()
     for header in _HEADERS.values():
@@ -309,7 +309,7 @@ def _told(hit: Hit) -> str:
 
 
 def clean(text: str) -> str:
-    """One line, without characters that hide or reorder text, without anything that opens a tag or a line."""
+    """The text on one line, without characters that hide or reorder text, and without tags."""
     return _known(text) if len(text) <= _LONGEST_KNOWN else _clean(text)
 
 

@@ -1,4 +1,5 @@
-"""Add the facts that the first hits lead to: the person whom a hit names, the job that fills its table.
+"""Adds neighbours of the first hits: facts about the person that a hit names, or the job that fills its
+table.
 
 A question of two steps ("whom do I call when the cockpit is stale?") resembles the first fact of its chain
 and little of the last. So where a hit names something that the question does not, the last places go to the
@@ -24,7 +25,7 @@ FOUND_AS = "joined"
 
 
 def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
-    """Give the last places to neighbours of the first hits, where their way there is relevant enough.
+    """Give the last places to neighbours of the first hits, if the path to them is relevant enough.
 
     Facts by themselves lead to facts by themselves: what was said is understood by the words around it, and
     `rank` has read these. A neighbour's relevance is that of the hit it was reached from, less what the way

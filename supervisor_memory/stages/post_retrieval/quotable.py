@@ -1,4 +1,4 @@
-"""What must stay unsaid: messages whose statement no longer holds, orders, and echoes of notes."""
+"""Which session messages may be quoted: none that no longer holds, no orders, no echo of a note."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,7 +31,7 @@ _MISSING = 0.2  # of the terms
 
 @dataclass(frozen=True, slots=True)
 class Became:
-    """What became of messages.
+    """The messages that may not be quoted, and why.
 
     Args:
         untold: The ids of those to leave out.
@@ -45,7 +45,8 @@ class Became:
     outdated: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def may_hold(self, message_id: str, text: str) -> bool:
-        """Whether a part of a message, or of the reply to it, may be told beside what took its place."""
+        """Whether a part of a message, or of the reply to it, may be quoted beside the statement that
+        replaced it."""
         if message_id not in self.untold:
             return True
         gone = self.outdated.get(message_id)
@@ -53,7 +54,7 @@ class Became:
 
 
 def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
-    """What became of session messages, by the records that tell something about them.
+    """Find the session messages that may not be quoted, by the records that were read from them.
 
     A message is left out as a whole, also where only one of its statements was replaced, retracted, deleted,
     rejected or quarantined. A statement that waits for review is not known yet, so its message is left out
@@ -84,9 +85,10 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
 
 @lru_cache(maxsize=1_024)
 def _outdated(text: str, later: str) -> frozenset[str]:
-    """The terms of the sentence that a later statement took the place of, without those that it has too.
+    """The terms of the replaced sentence that the later statement lacks.
 
-    All of them where it has them all, as with a "not" more. Empty where no sentence of the text is near it.
+    All terms of the sentence where the later one has them all, as with an added "not". Empty where no
+    sentence of the text is near the later statement.
     """
     held = frozenset(terms(later))
     every = [frozenset(terms(each)) for each in sentences(text[:_MOST_READ])]
@@ -99,7 +101,7 @@ def _outdated(text: str, later: str) -> frozenset[str]:
 def said_again(
     told: Sequence[Hit], hidden: Sequence[Record], view: ReadStore, *, answers_deleted: bool = True
 ) -> Iterator[str]:
-    """The ids of replies that hold a statement of a hidden message, or that answer a hidden one.
+    """The ids of replies that repeat a statement of a hidden message or answer a hidden message.
 
     Args:
         answers_deleted: Whether those are meant, too, that answer a deleted message and repeat nothing of it.
@@ -149,7 +151,7 @@ def _answered(reply: Record, view: ReadStore) -> Sequence[Record]:
 
 
 def hides(record: Record) -> bool:
-    """Whether the messages that say a record are left out of notes, by its status."""
+    """Whether a record hides its messages from notes, by its status."""
     if record.status in ("stale", "deleted"):
         return record.metadata.get(SAID_KEPT) != record.version
     return record.status in ("pending", "quarantined")
@@ -161,7 +163,7 @@ def with_said_kept(record: Record) -> Record:
 
 
 def may_be_told(message: Record, excerpt: str | None = None, *, requests: bool = False) -> bool:
-    """Whether a session message may stand in a note, by the checks of records: no orders, no echo of notes.
+    """Whether a session message may be in a note, by the same checks as records: no orders, no echo of notes.
 
     Args:
         excerpt: The part to be told; None: all of it.
@@ -213,7 +215,7 @@ def _may_be_replaced(old: Hit, new: Record) -> bool:
 
 
 def repeats(sentence: str, told: Sequence[frozenset[str]]) -> bool:
-    """Whether nearly all terms of a sentence are together in what is told, its numbers among them."""
+    """Whether one of the given texts has nearly all terms of a sentence, and all of its numbers."""
     words = frozenset(terms(sentence))
     missing = (words - each for each in told)
     return any(len(m) <= _MISSING * len(words) and not any(map(str.isdigit, m)) for m in missing)

@@ -63,7 +63,7 @@ def importance(record: Record) -> float:
 
 
 def reads(times: int) -> float:
-    """What is added for having been handed out before: 0 for never, 0.5 for five times, never quite 1.
+    """The part of the score for earlier reads: 0 for none, 0.5 for five, always below 1.
 
     It saturates, so that what is read because it was read does not run away from the rest.
     """
@@ -71,7 +71,7 @@ def reads(times: int) -> float:
 
 
 def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str, float]]:
-    """Takes a record and how often it was read; gives the parts of its score beside its relevance."""
+    """A function from a record and its reads to the parts of its score besides relevance."""
     fill = _filling(now, settings)
 
     def parts_of(record: Record, times_read: int = 0) -> dict[str, float]:
@@ -83,7 +83,7 @@ def parts_at(now: float, settings: Settings) -> Callable[[Record, int], dict[str
 
 
 def _filling(now: float, settings: Settings) -> Callable[[dict[str, float], Record, int], None]:
-    """Takes parts, a record and how often it was read; adds what `parts_at` gives."""
+    """A function of parts, a record and its reads that adds the parts of `parts_at`."""
     rates, usual, floor = settings.decay_lambdas, settings.decay_lambda, settings.decay_floor
     boosts = settings.source_boosts
     weighs_importance, weighs_reads = settings.weight_importance, settings.weight_reads
@@ -192,7 +192,7 @@ _first_three = itemgetter(0, 1, 2)
 
 
 def _dated_by_their_texts(hits: Sequence[Hit], query: Query) -> Sequence[Hit]:
-    """Rate facts that name a time by it, not by when they were written.
+    """Rate the age of facts by the time they name, not by when they were written.
 
     The results of the first quarter are reported in the second."""
     if not (asked := dates_asked_for(query.text, query.now)):
@@ -313,13 +313,13 @@ ANSWERS = 0.6
 
 
 def evidence(hit: Hit) -> float:
-    """How much of a question is in a hit: its likeness in meaning, or its share of the rare words, whichever
-    is more, and half of the other."""
+    """How well a hit covers a question: the larger of its similarity and its share of the rare words, plus
+    half of the other."""
     return together(hit.parts.get("sim", 0.0), hit.parts.get("share", 0.0))
 
 
 def together(alike: float, shared: float) -> float:
-    """The evidence of a likeness in meaning and a share of words."""
+    """Combine a similarity and a share of words."""
     return max(alike, shared) + min(alike, shared) / 2
 
 
@@ -354,8 +354,8 @@ def knee(matches: Iterable[float], *, share: float) -> float:
 
 
 def is_sure(hit: Hit) -> bool:
-    """Whether it stands, defines a word of the question, or was added by an operator: the reader needs it
-    beside any better answer."""
+    """Whether a hit is needed beside any better answer: a standing preference, a definition of a word of the
+    question, or a hit added by an operator."""
     return "standing" in hit.parts or "named" in hit.parts or hit.found is not None
 
 
@@ -388,7 +388,7 @@ def drop_already_said(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def is_shown_in(messages: Sequence[Message]) -> Callable[[Record], bool]:
-    """Takes a record; gives whether these messages already show it: by text, path or SQL."""
+    """A function that tells whether these messages already show a record: by text, path or SQL."""
     said = _squeezed("\n".join(message.content for message in messages))
 
     def shows(record: Record) -> bool:
@@ -400,13 +400,13 @@ def is_shown_in(messages: Sequence[Message]) -> Callable[[Record], bool]:
 
 
 def _tellings(record: Record) -> list[str]:
-    """The texts by which a message may already show a record: its content, path and SQL."""
+    """The texts that show a record if a message contains one of them: its content, path and SQL."""
     named = (record.metadata.get(name) for name in ("path", "sql"))
     return [_known_squeezed(text) for text in (record.content, *named) if isinstance(text, str) and text]
 
 
 def _says(said: str, text: str) -> bool:
-    """Whether a text stands there, and not as a part of another word or path."""
+    """Whether a text contains another one, not as a part of a longer word or path."""
     return text in said and re.search(rf"(?<![A-Za-z0-9]){re.escape(text)}(?![A-Za-z0-9])", said) is not None
 
 

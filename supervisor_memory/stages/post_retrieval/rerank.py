@@ -49,7 +49,7 @@ def reranked(recipe: Recipe, *operators: Reading) -> Recipe:
 
 
 def mmr(*, weight: float = 0.7, best: int = 50) -> Reading:
-    """Maximal marginal relevance: what says the same as a hit before it comes later.
+    """Maximal marginal relevance: a hit that resembles an earlier one comes later.
 
     The likeness of two texts is the share of their terms that they have in common (Jaccard).
 
@@ -147,7 +147,7 @@ def _with_part(hit: Hit, name: str, value: float) -> Hit:
 
 
 def _in_front(plan: Recalling, first: Sequence[Hit]) -> Recalling:
-    """The plan with these hits first; they are as many as were its first ones."""
+    """The plan with its first hits replaced by as many others."""
     return replace(plan, hits=replace(plan.hits, items=(*first, *plan.hits.items[len(first) :])))
 
 
@@ -162,7 +162,7 @@ def _loaded(name: str | Path) -> Any:
 
 
 def _in_unit(scores: Iterable[float], *, count: int) -> list[float]:
-    """The scores in [0, 1], in an order that is theirs.
+    """Scale scores to [0, 1], in the same order.
 
     Raises:
         ValueError: there are more or fewer than there were pairs, or one is no finite number.
@@ -191,6 +191,6 @@ def _order(answer: str, *, count: int) -> list[int]:
 
 
 def _clipped(text: str, most: int) -> str:
-    """On one line, so that no record looks like two."""
+    """Cut a text and put it on one line, so that no record looks like two."""
     line = " ".join(text[: 4 * most].split())
     return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -1,4 +1,4 @@
-"""The first words of a new thread: what the earlier session that they go on with left open and decided.
+"""Adds the digest of an earlier session to the note, if the first words of a thread resume that session.
 
 It is told by the sentences of its digest, each of which may still be told. A session that has no digest yet,
 or has gone on since, is digested here and now, so that a thread begun at once misses nothing.
@@ -33,16 +33,16 @@ from supervisor_memory.understand.questions import Opening, Wish, named_terms, o
 DIGEST: Final = "digest"
 """The part of a hit that tells the digest of a session."""
 _LATEST, _MESSAGES, _OF_A_SESSION = 50, 100, 200
-"""Sessions of which the latest unfinished one may be meant, and messages that are read at once."""
+"""The number of latest sessions to look at, of messages to read at once, and of messages of one session."""
 _DIGESTED_NOW = 3  # the latest; others wait for the background
 _LIKEST = 5  # sessions by meaning
 _ASKED_FOR = 20  # sessions among the latest whose digest is not among the latest
 _MOST_TOKENS, _A_LINE = 230, 130
-"""Tokens of all digests of a note, and of the one line that a greeting brings."""
+"""Tokens of the digests in a note, and of the single line after a greeting."""
 _MOST_OF_A_NOTE, _FRAME, _FRAME_OF_A_LINE = 300, 60, 18
-"""Tokens of a whole note that tells a digest, of the words around its lines, and of what leads in a line."""
+"""Tokens of a whole note with a digest, of its frame, and of the frame of a line."""
 _LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
-"""The share of a topic that a session has, or how alike it is in meaning, for the session to be meant."""
+"""The least share of the topic's terms, or the least similarity, for a session to be chosen."""
 _LEAST_ALIKE_WITH_A_WORD = 0.5
 _SOME = 0.3
 _CANDIDATES = 20
@@ -60,7 +60,7 @@ class _Session:
     record: Record
     words: frozenset[str] = field(default=frozenset())
     evidence: Mapping[str, float] = field(default_factory=dict)
-    """How much of a topic it has, and how alike in meaning it is, where a topic chose it."""
+    """Its share of the topic's terms and its similarity, where it was chosen by topic."""
 
     @classmethod
     def of(cls, id_: str, lines: Iterable[Line], at: float, record: Record) -> "_Session":
@@ -70,7 +70,7 @@ class _Session:
 
 
 def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
-    """The note's hits with the digest of the session that is gone on with; None: nothing is gone on with."""
+    """The note's hits with the digest of the resumed session; None: no session is resumed."""
     found = opening(plan.turn.text)
     if found is None or not _is_first(plan, view):
         return None
@@ -85,7 +85,7 @@ def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
 
 
 def _fitting_beside(hits: Sequence[Hit], rest: Iterable[Hit], view: ReadStore) -> Iterator[Hit]:
-    """The other hits for which a first note has room beside the digest."""
+    """The other hits that fit into the note beside the digest."""
     left = _MOST_OF_A_NOTE - _FRAME - sum(_size(hit, view) for hit in hits)
     for hit in rest:
         if (cost := _size(hit, view)) <= left:
@@ -104,7 +104,7 @@ def _chosen(
     plan: Recalling,
     view: ReadStore,
 ) -> _Session | None:
-    """The session that is told; None: nothing is gone on with.
+    """The resumed session; None: no session is resumed.
 
     It is the one that the words are about, else the latest that is not finished. One that only told what an
     earlier one said stands in for none.
@@ -130,7 +130,8 @@ def _picked(
 
 
 def _only_repeats(session: _Session, sessions: Sequence[_Session], view: ReadStore) -> bool:
-    """Whether a user only asked where things stand, and an earlier session tells all that was answered."""
+    """Whether a session adds nothing: its user only asked about the state, and an earlier session has all of
+    the answer."""
     earlier = [each for each in sessions if each.at < session.at]
     messages = messages_of(session.lines, view)
 
@@ -144,7 +145,7 @@ def _only_repeats(session: _Session, sessions: Sequence[_Session], view: ReadSto
 
 
 def _tells_again(line: Line, earlier: _Session, sessions: Sequence[_Session]) -> bool:
-    """Whether an earlier session has most of a line, and all of its numbers.
+    """Whether an earlier session has most words of a line, and all of its numbers.
 
     What was still open there is not told again by a line that says it was done, or what came of it.
     """
@@ -175,7 +176,7 @@ def _is_first(plan: Recalling, view: ReadStore) -> bool:
 def _sessions(
     found: Opening, alike: Mapping[str, float], plan: Recalling, view: ReadStore
 ) -> Iterator[_Session]:
-    """The earlier sessions that may be meant: the latest, and older ones that are about the topic.
+    """The candidates: the latest sessions, and older ones about the topic.
 
     Of the latest, those that were not digested, or have gone on, are digested now.
     """
@@ -202,7 +203,7 @@ def _sessions(
 
 
 def _without_what_was_done(session: _Session, sessions: Sequence[_Session]) -> _Session:
-    """The session without what was open in it and is told as done in a later one."""
+    """The session without the open lines that a later session reports as done."""
     if not is_open(session.lines):
         return session
     later = chain.from_iterable(each.lines for each in sessions if each.at > session.at)
@@ -245,7 +246,7 @@ def _told_lines(state: Record) -> Iterator[Line]:
 
 
 def _has_more(state: Record, said: Sequence[Record]) -> bool:
-    """Whether something of its task was said in a session since its digest, or came late."""
+    """Whether a session has messages of the digest's task that are newer than the digest, or came late."""
     heard, times = heard_by(state), [each.created_at for each in said if each.task == state.task]
     return max(times, default=-math.inf) > state.metadata[UNTIL] or len(times) > (heard or len(times))
 
@@ -262,13 +263,14 @@ def _digested_now(of_session: Filter, before: Record | None, view: ReadStore) ->
 
 
 def said_of(messages: Iterable[Record]) -> list[Said]:
-    """Session messages as a digest reads them, without those that may be another's words, or orders."""
+    """Session messages as a digest reads them, without those whose speaker is unsure."""
     own = (each for each in messages if not each.metadata.get(UNSURE))
     return [Said(each.id, each.content, is_users(each)) for each in own]
 
 
 def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
-    """The latest session that is not finished, or has decided something; else, unless greeted, the latest."""
+    """The latest unfinished session, or the latest with a decision if that is wanted; else the latest of all,
+    unless the user only greets."""
     if wanted == "decided":
         fitting = (each for each in sessions if any(line.section == "decided" for line in each.lines))
     else:
@@ -279,7 +281,7 @@ def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
 def _about(
     found: Opening, sessions: Sequence[_Session], alike: Mapping[str, float], *, is_asked: bool
 ) -> Sequence[_Session]:
-    """The session that a topic is from, if any is."""
+    """The session that the topic is from, if there is one."""
     evidence = {
         each.id: (_covers(each.words, found.topic, sessions, found.unsure), alike.get(each.id, 0.0))
         for each in sessions
@@ -303,7 +305,7 @@ def _told_of(covered: float, like: float) -> Mapping[str, float]:
 
 
 def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
-    """Session id → how alike its messages are to the turn's words, in [0, 1]."""
+    """Session id → the similarity of its messages to the turn's words, in [0, 1]."""
     found: dict[str, float] = {}
     if plan.query is not None:
         query = replace(plan.query, where=replace(plan.query.where, families=(SESSION_FAMILY,)), parts=())
@@ -317,7 +319,8 @@ def _alike(plan: Recalling, view: ReadStore) -> Mapping[str, float]:
 def _covers(
     words: frozenset[str], asked: Sequence[str], sessions: Sequence[_Session], unsure: Sequence[str] = ()
 ) -> float:
-    """The share of terms that a session has, by how rare they are among sessions; 1 where none is asked.
+    """The share of the asked terms that a session has, weighted by rarity among the sessions; 1 without
+    terms.
 
     Args:
         unsure: Terms that count where some session has them.
@@ -332,12 +335,12 @@ def _covers(
 
 
 def _cuts_across(pair: str, known: Iterable[str]) -> bool:
-    """Whether a pair of Chinese characters begins or ends in the middle of a word that sessions have."""
+    """Whether a pair of Chinese characters begins or ends inside another known pair."""
     return has_cjk(pair) and any(each[-1:] == pair[0] or each[0] == pair[-1] for each in known)
 
 
 def _told(session: _Session, found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
-    """A hit for the session that is told, with the lines of most worth as its excerpt; none may be left."""
+    """A hit for the resumed session, with its most useful lines as excerpt; none if no line is left."""
     wanted, topic = found.wants, frozenset(found.topic)
     left = _A_LINE if wanted == "greeting" else _MOST_TOKENS
     left = min(left, view.settings.max_context_tokens // 2)
@@ -400,7 +403,7 @@ def messages_of(lines: Sequence[Line], view: ReadStore) -> Mapping[str, Record]:
 
 
 def still_true(lines: Sequence[Line], messages: Mapping[str, Record], view: ReadStore) -> list[Line]:
-    """The lines whose message is there and was not replaced, retracted, refused or set aside since."""
+    """The lines whose message still exists and was not replaced, retracted, rejected or set aside since."""
     became = what_became([*messages.values()], view)
     held = [each for each in lines if each.message_id in messages]
     true = [each for each in held if became.may_hold(each.message_id, each.text)]

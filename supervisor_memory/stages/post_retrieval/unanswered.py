@@ -1,4 +1,4 @@
-"""Tell little where a note may be asked about something that no record knows, though some resemble it."""
+"""Shortens a note to one or two records where none may answer the question, though some resemble it."""
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _MOST = 32  # of the best records a way is looked for among, as many as a step o
 
 
 def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
-    """Keep of a note a way through its records, or the best and the next, where none is surely an answer.
+    """Keep a path through the note's records, else the best two, where none is surely an answer.
 
     What stands, and what an operator added for its own reasons, stays. Nothing goes where talk is
     told word for word, whose turns answer together, or where the question asks for several things, among
@@ -53,7 +53,8 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _unknown(question: str, hits: Sequence[Hit], *, several: bool) -> Literal["surely", "perhaps"] | None:
-    """Whether no candidate holds what the question names, nor a word like it; None also if it names nothing.
+    """Whether every candidate lacks the names of the question and similar words; None: no, or it names
+    nothing.
 
     Names are rare, so a record that held one would be among the candidates. Of several things only a sure
     name tells that they are unknown, and rare words count where there is no other name.
@@ -83,7 +84,7 @@ def _holds_one(
     names: Collection[frozenset[str]],
     holds: Callable[[frozenset[str], frozenset[str]], bool],
 ) -> bool:
-    """Whether the records together hold one of some names, as `holds` tells of their terms and its."""
+    """Whether the records together hold one of some names; `holds` compares their terms with a name's."""
     named, held = frozenset().union(*names), frozenset[str]()
     for hit in hits if named else ():
         more = named.intersection(terms(hit.record.searched_text)) - held
@@ -94,7 +95,7 @@ def _holds_one(
 
 
 def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
-    """Whether the best records have enough of the question; without vectors nobody can tell."""
+    """Whether the best records cover enough of the question; True without vectors, since nothing can tell."""
     found = [hit for hit in hits if "match" in hit.parts]
     alike = max((hit.parts["sim"] for hit in found if "sim" in hit.parts), default=None)
     if alike is None:
@@ -105,8 +106,8 @@ def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
 
 
 def _way(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
-    """The way from one of the best records over what they name that holds most words of the question, and of
-    such ways the shortest; empty where none gains a word.
+    """The path from one of the best records, over shared names, with most words of the question, the shortest
+    of such paths; empty where no step gains a word.
 
     The words of a question of several steps are spread over its facts: a record that has few of them answers
     where the others on its way have the rest. What merely resembles the question leads nowhere.
@@ -118,7 +119,7 @@ def _way(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Place:
-    """A record on a way: the words of the question that it holds, its others, and those of what it names."""
+    """A record on a path: its words of the question, its other words, and the words of its names."""
 
     hit: Hit
     asked: frozenset[str]
@@ -131,12 +132,12 @@ class _Place:
         return cls(hit, held & asked, held - asked, named_terms(hit.record.content) - asked)
 
     def leads_to(self, other: "_Place") -> bool:
-        """Whether one of both names what the other holds."""
+        """Whether one of the two names something that the other holds."""
         return not (self.names.isdisjoint(other.others) and other.names.isdisjoint(self.others))
 
 
 def _ways(way: Sequence[_Place], places: Sequence[_Place]) -> Iterator[Sequence[_Place]]:
-    """The ways that go on from this one and end with a record that holds another word of the question."""
+    """The extensions of a path that end with a record holding a further word of the question."""
     for place in places:
         if place in way or not way[-1].leads_to(place):
             continue
@@ -148,12 +149,12 @@ def _ways(way: Sequence[_Place], places: Sequence[_Place]) -> Iterator[Sequence[
 
 
 def _held(way: Sequence[_Place]) -> int:
-    """How many different words of the question the records of a way hold."""
+    """The number of different words of the question in the records of a path."""
     return len(frozenset().union(*(place.asked for place in way)))
 
 
 def _needed(counted: Sequence[Hit]) -> Sequence[Hit]:
-    """The best hit, and the one that it leads to, if that is as relevant as the next."""
+    """The best hit and one more: its most relevant neighbour, or the second hit if that is more relevant."""
     best, second, *_ = sorted(counted, key=lambda hit: -hit.score)
     led_to = [hit for hit in counted if hit.path and hit.path[0].record_id == best.record.id]
     nearest = max(led_to, key=_relevance, default=second)

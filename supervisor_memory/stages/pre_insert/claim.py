@@ -29,7 +29,7 @@ def _kind(given: object) -> object:
 
 
 def _name(given: object) -> str | None:
-    """A name as subjects are compared; None where it is none."""
+    """Normalise a name as subjects are; None: the value is no name."""
     name = normal(given[:_MOST_READ]).casefold() if isinstance(given, str) else ""
     return name[:_MAX_NAME] or None
 
@@ -41,7 +41,7 @@ def _confidence(given: object) -> float:
 
 
 def _relations(given: object) -> tuple[Triple, ...]:
-    """The relations of a list; what is none is left out."""
+    """Read the relations of a list; other items are left out."""
     rows = given if isinstance(given, (list, tuple)) else ()
     return tuple(
         (row[0].strip(), row[1].strip(), row[2].strip())

@@ -137,8 +137,8 @@ def read_user(
 
 
 def _is_news(statement: Statement) -> bool:
-    """Whether a sentence that is not kept gives an attribute a value, says that something is over, or reads
-    like a change.
+    """Whether an unkept sentence may be news: it gives an attribute a value, ends something, or reads like a
+    change.
 
     What reads like a task is meant for this once, unless it speaks of the user's own things or of later.
     """
@@ -253,7 +253,7 @@ def _candidate(
 
 
 def content_of(statement: Statement) -> str:
-    """What is kept of a sentence: its words without what only leads to them."""
+    """The content of a sentence: its words without an introduction."""
     return _trimmed(statement.text) or statement.text
 
 
@@ -270,7 +270,7 @@ def describe(
     metadata: Mapping[str, Any] | None = None,
     source: Source = Source(),  # noqa: B008 - frozen
 ) -> Candidate:
-    """What an explicit write is: its kind when none is given, its subject, attribute and value.
+    """Describe an explicit write: its kind unless given, its subject, attribute and value.
 
     A preference is `user-profile`, a path or SQL `tool-effects`, anything else `domain-facts`. A text of an
     agent or a tool is `user-profile` where one of its sentences would be, whatever stands around it. Unlike
@@ -304,7 +304,7 @@ def _is_of_the_user(said: Statement) -> bool:
 
 
 def _names_the_user(text: str) -> bool:
-    """Whether a text begins with what the user is, has or wants."""
+    """Whether a text begins with the user, or with something of the user's."""
     return _WISHES["about_the_user"].search(masked(normal(text[:_MAX_PATH]))) is not None
 
 
@@ -401,8 +401,8 @@ def _query_for(candidate: Candidate, every: Sequence[Candidate]) -> str:
 def resting_on_metrics(
     found: Sequence[Candidate], asked: str, defined: Sequence[Record]
 ) -> Iterator[Candidate]:
-    """The results of agents with the metrics that their words, or what was asked, name. Where a definition
-    and the SQL have figures, they have one in common.
+    """Let the results of agents rest on the metrics named in them or in the question. If a definition and the
+    SQL both have figures, they must share one.
 
     Args:
         defined: The definitions that are known.
@@ -433,7 +433,7 @@ def _figures(text: str) -> frozenset[str]:
 
 
 def _telling(text: str) -> tuple[str, str | None]:
-    """What of an answer tells something; and else why nothing does."""
+    """The informative part of an answer, or the reason why there is none."""
     head = text[:MAX_CONCLUSION]
     if _LEXICON["empty_answer"].search(head):
         return "", "apology"
@@ -578,7 +578,7 @@ def sift(
     source: Source = Source("agent"),  # noqa: B008 - frozen
     check: "Callable[[Mapping[Any, Any]], Candidate | None] | None" = None,
 ) -> Extracted:
-    """Check a model's answer like a stranger's input. Never raises but for the store's sake.
+    """Check a model's answer like untrusted input. Raises only errors of the store.
 
     Args:
         reply: Parsed JSON or a pydantic object: a list of {content, kind, subject?, attribute?, value?,
@@ -632,6 +632,6 @@ def _checked(item: Mapping[Any, Any], source: Source) -> Candidate:
 
 
 def refuse_instructions(content: str) -> None:
-    """Raise `Unusable` where a statement orders an assistant about."""
+    """Raise `Unusable` where a statement gives orders to an assistant."""
     if _SENTENCES["instruction"].search(masked(normal(content))):
         raise Unusable("instruction-like")

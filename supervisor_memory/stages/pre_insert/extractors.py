@@ -69,7 +69,8 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
 
 
 def by_its_speaker(found: Candidate, messages: Iterable[Message]) -> Candidate | None:
-    """The user's if most words are; else the agent's, whose wishes and traits of the user are none."""
+    """Attribute a fact to the user if most words are the user's, else to the agent; an agent's fact is no
+    preference or trait of the user."""
     own = {term for m in messages if m.role == "user" for term in terms(m.content)}
     words = terms(found.content)
     if sum(term in own for term in words) >= _OWN_WORDS * len(words):
@@ -80,7 +81,7 @@ def by_its_speaker(found: Candidate, messages: Iterable[Message]) -> Candidate |
 
 
 def _told(said: Remembering) -> Iterator[Message]:
-    """What the user and the agents said, the outcome of an agent included."""
+    """The messages of the user and the agents, with an agent's outcome."""
     for message in said.messages:
         if message.role in ("user", "assistant") and (text := strip_notes(message.content[:LONGEST_READ])):
             yield replace(message, content=text)
@@ -90,7 +91,7 @@ def _told(said: Remembering) -> Iterator[Message]:
 
 
 def _with_kinds(answer: object) -> object:
-    """Texts alone as items of the kind that the rules tell."""
+    """Turn bare texts into items, with the kind that the rules tell."""
     if isinstance(answer, str):
         answer = [answer]
     if not isinstance(answer, (list, tuple)):

@@ -88,7 +88,8 @@ class Heard:
 
     @cached_property
     def key(self) -> str:
-        """The text for comparing quotes; of the user's words without pasted ones."""
+        """The text in which quotes are looked up; of the user's words only the user's own, without pasted
+        text."""
         return _key(without_pasted(self.text) if self.is_users else self.text)
 
     @property
@@ -131,7 +132,7 @@ def asking(
     thinking: bool = False,
     before: str = "",
 ) -> Asked | None:
-    """What to ask a model about an exchange; None where there is nothing to ask about.
+    """The prompt about an exchange; None where there is nothing to ask about.
 
     A message that the user asked not to remember is not shown, nor what answers it.
 
@@ -204,7 +205,7 @@ def _nearest(told: Sequence[Heard], scope: Scope, view: ReadStore) -> list[Recor
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """What became of a model's answer: candidates by their messages, and the codes of refused items.
+    """A model's answer, read: candidates by their messages, and the codes of refused items.
 
     `given_way` are the rules' candidates, by event and hash, that stand in the answer in other words.
     """
@@ -234,7 +235,8 @@ def by_functions(
     *,
     specialists: Sequence[Specialist] | None = None,
 ) -> tuple[Answered, tuple[Specialist, ...]]:
-    """What the functions among the specialists find in an exchange, and which of them were asked.
+    """Run the specialists that are functions on an exchange; returns their findings, and the names of those
+    that were run.
 
     Args:
         specialists: None: those of the settings.
@@ -357,7 +359,7 @@ class _Reader:
         return min(found, key=lambda each: order.index(each.source.source_class))
 
     def _check_words(self, content: str, heard: Heard, record: Record | None) -> None:
-        """Raise `Unusable` for what nobody said, and for what others said where the user is quoted."""
+        """Raise `Unusable` for words that nobody said, and for others' words that are given as the user's."""
         known = [e for e in self.asked.heard if not heard.is_users or e.source.source_class != "tool"]
         if record is not None:
             known.append(Heard(record.content, record.source, "", record.updated_at))
@@ -447,7 +449,7 @@ class _Reader:
         yield found
 
     def _there(self, rule: Candidate, heard: Heard) -> Record | str | None:
-        """The record that has the rule's words, or why none may have: others have set it aside since."""
+        """The record with the rule's words, or the code of why it was set aside."""
         found = self._with_words(content_hash(rule.content), statuses=None)
         active = next((each for each in found if each.status == "active"), None)
         if active is not None or not found:
@@ -471,7 +473,7 @@ def _key(text: str) -> str:
 
 
 def _about_as(rule: Candidate, found: Candidate) -> Candidate:
-    """The candidate with the subject that the rules tell, by which they know later statements about it."""
+    """The candidate with the subject that the rules would give it, so that they match later statements."""
     if rule.subject is None or rule.attribute is None:
         return found
     value = {} if rule.value is None else {"value": rule.value}
@@ -501,7 +503,7 @@ def _loses(said: str, told: Sequence[str]) -> bool:
 
 
 def _invented(content: str, known: Sequence[Heard], at: float) -> str | None:
-    """Why a statement says what nobody did: a code for a number, a date or a name; None: it does not."""
+    """The code of an invented number, date or name in a statement; None: nothing is invented."""
     mine = Slots(content)
     text = " ".join(f"{each.key} {each.named}" for each in known)
     numbers = {value for each in known for value, _ in each.slots.numbers}
@@ -519,7 +521,7 @@ def _invented(content: str, known: Sequence[Heard], at: float) -> str | None:
 
 
 def _first_names(content: str) -> Iterator[str]:
-    """What must be a name by its place alone; a word that many use is none."""
+    """Words that must be names by their place alone, common words left out."""
     text = normal(content)
     for match in _NAMES["begins_with"].finditer(text):
         yield from (each.lower() for each in match["name"].split() if not _is_word(each.lower()))
@@ -537,5 +539,5 @@ def _day(at: float) -> str:
 
 
 def _quoted(text: str) -> str:
-    """A text that stays within its line of the prompt."""
+    """Quote a text so that it stays on its line of the prompt."""
     return strip_notes(text).replace("\n", "\n  ")

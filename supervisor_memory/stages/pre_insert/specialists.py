@@ -57,7 +57,7 @@ Reads: TypeAlias = "Callable[[Sequence[Heard]], Iterable[Mapping[str, Any]]]"
 
 @dataclass(frozen=True, slots=True)
 class Specialist:
-    """What is looked for in an exchange by a prompt of its own.
+    """A specialist: something to look for in an exchange, by a prompt of its own.
 
     Args:
         kinds: The kinds of records it may propose.
@@ -81,7 +81,7 @@ class Specialist:
 
     @property
     def is_special(self) -> bool:
-        """Whether it has a section or a function of its own; the one that has none is the prompt itself."""
+        """Whether it has a section or a function of its own; the specialist without is the base prompt."""
         return bool(self.prompt) or self.reads is not None
 
     @property
@@ -90,7 +90,7 @@ class Specialist:
         return f"{self.name}@{self.version}"
 
     def is_needed(self, heard: "Iterable[Heard]") -> bool:
-        """Whether an exchange has something for it."""
+        """Whether an exchange has anything that it looks for."""
         texts = [each.text[:_LONGEST_READ] for each in heard if self.takes(each) and not each.is_idle]
         return bool(texts) and (
             not self.words or any(word.search(text) for word in self.words for text in texts)

@@ -104,7 +104,7 @@ def route_turn(plan: Recalling, view: NoStore) -> Recalling:
 
 
 def _is_wanted(text: str, view: NoStore) -> bool:
-    """Whether a model says that memory helps; where it is late or says neither, it may."""
+    """Whether a model says that memory helps; True if it is late or gives no clear answer."""
     asked = view.prompt("route", message=text[:_READ_BEFORE]) if view.has_model else ""
     said = view.complete(asked, seconds=_ROUTE_SECONDS) if asked else None
     return said is None or not said.strip().casefold().startswith("no")

@@ -1,4 +1,4 @@
-"""A turn that only one process at a time can have."""
+"""A lock that only one process at a time can hold."""
 
 import contextlib
 import fcntl

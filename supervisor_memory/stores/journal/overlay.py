@@ -30,7 +30,8 @@ class Listed:
     matching: Sequence[Record]
 
     def over(self, records: Sequence[Record], *, limit: int, offset: int) -> Sequence[Record]:
-        """A page of both. `records` are the store's first: all wanted, and as many more as records wait."""
+        """A page of stored and waiting records. `records` are the store's first: as many as wanted, plus as
+        many as wait."""
         others = [record for record in records if record.id not in self.ids]
         return latest_first((*others, *self.matching), limit=limit, offset=offset)
 
@@ -55,7 +56,7 @@ class Found:
         return min(_MOST_MORE, sum(record.version > 1 for record in self.records.values()))
 
     def over(self, hits: Hits, query: Query, limit: int) -> Hits:
-        """The best hits of both, measured anew together, since scores of separate searches do not compare."""
+        """The best hits of both, scored anew together, since scores of two searches cannot be compared."""
         if not self.records:
             return hits
         kept = [self._as_it_shall_be(hit, query) for hit in hits if hit.record.id in self.records]
@@ -71,7 +72,8 @@ class Found:
         return replace(best, degraded=hits.degraded, notes=hits.notes, namespaces=spaces)
 
     def _as_it_shall_be(self, hit: Hit, query: Query) -> Hit | None:
-        """The hit with the record as it waits, if it is still found and keeps its vector; else None."""
+        """The hit with the waiting version of its record, if that is still found and keeps its vector; else
+        None."""
         record = self.records[hit.record.id]
         is_found = record.is_visible(query.now) and query.where.matches(record)
         if not is_found or record.id in self.with_vector or record.embedder is None:
@@ -183,7 +185,7 @@ class Overlay:
 
 
 def _as_it_shall_be(change: Change, before: Record | None) -> Record:
-    """The record as the store will have it, as far as can be known here.
+    """The record as the store will probably have it.
 
     Where the record before is unknown, a change that only brings a vector or links is taken for a new
     version. A commit built on that mistake is decided again.

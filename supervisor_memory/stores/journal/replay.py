@@ -163,7 +163,7 @@ class Replay:
         return all(self._apply(entry) for entry in entries)
 
     def _apply(self, entry: Entry) -> bool:
-        """Apply an entry, decide it again, or bury it. False when it has to be tried again."""
+        """Apply an entry, decide it again, or make it a dead letter. False when it has to be tried again."""
         if not entry.is_legible:
             self._bury(entry, "illegible")
             return True
@@ -213,7 +213,8 @@ class Replay:
         return Committed(commit.id, tuple(each for each in stored if each.version == versions[each.id]))
 
     def _gave_up(self, entry: Entry, error: SupervisorMemoryError) -> bool:
-        """Bury an entry after too many attempts, if the store takes another. False: it is tried again later.
+        """Make an entry a dead letter after too many attempts, if the store accepts another one. False: it is
+        tried again later.
 
         Raises:
             OutOfReach: the store is not well.

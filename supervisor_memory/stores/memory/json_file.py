@@ -1,4 +1,5 @@
-"""Records in one readable JSON file, written whole at every commit. For small stores and curious eyes."""
+"""Records in one readable JSON file, written whole at every commit. For small stores that people want to
+read."""
 
 import contextlib
 import errno

@@ -12,7 +12,7 @@ from supervisor_memory.stores.verbs import Verbs
 
 
 class StateBackend(Verbs):
-    """Reads from a state under a lock; where the state comes from is its subclasses' business."""
+    """Reads from a state under a lock; subclasses provide the state."""
 
     def __init__(self) -> None:
         self._lock = threading.RLock()

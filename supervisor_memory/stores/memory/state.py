@@ -86,7 +86,7 @@ class State:
             self._note_names(None, record)
 
     def stage(self, changes: Sequence[Change], *, elsewhere: Mapping[str, Record] | None = None) -> Staged:
-        """Work out what changes would do, without making them.
+        """Compute the effect of changes, without making them.
 
         Args:
             elsewhere: Record id → a record that is not in this state and may be changed all the same.
@@ -216,11 +216,11 @@ class State:
         return [self.records[record_id] for indexes in spaces for record_id in indexes.ids]
 
     def counted(self, user_id: str) -> dict[str, int]:
-        """How much there is of a user, by kind."""
+        """The number of a user's records, versions and vectors, by kind."""
         return self.counted_of(self.of_user(user_id))
 
     def counted_of(self, records: Sequence[Record], *, history_of: Sequence[str] = ()) -> dict[str, int]:
-        """How much there is of some records, and of the earlier versions of others."""
+        """The number of some records, of their versions and those of others, and of their vectors."""
         ids = [record.id for record in records]
         return {
             "records": len(ids),
@@ -352,14 +352,14 @@ def _drop(ids_of: dict[_T, set[str]], names: Iterable[_T], record_id: str) -> No
 
 
 def _names(record: Record) -> Iterator[_Named]:
-    """By what lists find a record, beside its namespace."""
+    """The names by which lists find a record, besides its namespace."""
     yield record.user_id, record.content_hash
     if record.subject is not None:
         yield record.user_id, record.subject
 
 
 def _named(where: Filter) -> _Named | None:
-    """What few records have, if the filter asks for it."""
+    """The name that a filter asks for, a content hash or a subject, with its user; None: neither."""
     name = where.subject if where.content_hash is None else where.content_hash
     return None if name is None or where.user_id is None else (where.user_id, name)
 

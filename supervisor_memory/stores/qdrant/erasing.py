@@ -118,7 +118,8 @@ class QdrantErasing(RemoteErasing):
         ]
 
     def _remove(self, name: str, user_id: str, tombstone: Tombstone) -> Sequence[str]:
-        """Remove a user's doomed points; drop a collection without others. Returns the ids of the points."""
+        """Remove a user's points that are to be erased; drop a collection without others. Returns the points'
+        ids."""
         points = self._points(name, user_id)
         doomed = [point for point in points if _is_doomed(point, tombstone)]
         ids = [str(point.id) for point in doomed]
@@ -138,7 +139,7 @@ class QdrantErasing(RemoteErasing):
         return point_id(record.id), *earlier
 
     def _left(self, name: str, user_id: str, tombstone: Tombstone, removed: Sequence[str]) -> int:
-        """How many doomed points are still there."""
+        """The number of points to be erased that are still there."""
         left = {str(point.id) for point in self._calls.retrieve(name, removed, payload=["created_at"])}
         if self._calls.count(name, _of(user_id)):
             points = self._points(name, user_id)

@@ -337,7 +337,7 @@ def _index(term: str) -> int:
 
 
 def _said_by(record: Record) -> dict[str, Any]:
-    """The part of the payload that all points about a user have, for erasing."""
+    """The part of the payload by which the points of a user are found, for erasing."""
     return {"user": record.user_id, "created_at": float(record.created_at), "layer": record.layer}
 
 

@@ -82,8 +82,8 @@ class Loaded:
     def vectors(
         self, index: NamespaceIndex, space: namespace.Space
     ) -> tuple[namespace.Keys, npt.NDArray[np.float32], bool]:
-        """The keys of a namespace with vectors in a space, these vectors, and whether they are as new as the
-        index: another search may have brought the index beyond what this connection sees.
+        """The keys of a namespace with vectors in a space, the vectors, and whether they are as new as the
+        index, which another search may have updated beyond this connection's view.
 
         Raises:
             VectorsLate: the time is over.
@@ -275,7 +275,7 @@ class Kept:
         return {key: each for key in keys if (each := self._records.get(key)) is not None}
 
     def keep(self, some: Mapping[int, _As]) -> None:
-        """Keep records by their keys; those kept longest make room."""
+        """Keep records by their keys; the oldest make room."""
         with self._lock:
             for key, each in some.items():
                 self._let_go(key)
@@ -331,7 +331,7 @@ class Readable:
         return known
 
     def _unchanged(self, keys: Sequence[int]) -> dict[int, Record]:
-        """The known records whose namespace has changed since, though they have not."""
+        """The known records that are unchanged, though their namespace has changed."""
         known = self._kept.known(keys)
         same: dict[int, _As] = {}
         for key, (record, space, seen) in known.items():
@@ -396,7 +396,7 @@ class _Answer(Generic[T]):
 
 
 class Question:
-    """Everything an answer depends on, except for the records and the time. The hash is computed once."""
+    """The key of an answer: all that it depends on but the records and the time. Hashed only once."""
 
     __slots__ = ("_asked", "_hash")
 
@@ -411,7 +411,7 @@ class Question:
 
 
 class Answers(Generic[T]):
-    """The latest answers, for much is asked again within a turn; those that no longer hold are let go.
+    """A cache of the latest answers, since a turn repeats many queries; outdated answers are dropped.
 
     Args:
         ends: When an answer ends to hold though nothing has changed, in seconds since 1970; one that has
@@ -450,7 +450,7 @@ class Answers(Generic[T]):
         return answer.found
 
     def _forget_former(self, spaces: Sequence[Space]) -> None:
-        """Let go of what was found in an earlier state of these namespaces."""
+        """Drop the answers from an earlier state of these namespaces."""
         if spaces == self._latest:  # so it was done when they were seen last
             return
         self._latest = spaces

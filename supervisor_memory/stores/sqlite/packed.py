@@ -54,7 +54,8 @@ def load(connection: apsw.Connection, namespace: str) -> Index:
 
 
 def _unpacked(value: bytes) -> Index | None:
-    """The index of a value; None where the value is damaged, since the entries have all of it too."""
+    """Unpack an index; None where the value is damaged: then it is read from the entries, which have all of
+    it."""
     try:
         return Index.unpacked(value)
     except (ValueError, KeyError, TypeError, IndexError) as error:
@@ -86,7 +87,7 @@ def is_time(connection: apsw.Connection, namespace: str, revision: int, *, chang
 
 
 def pack(connection: apsw.Connection, namespace: str) -> None:
-    """Keep the index of a namespace and its rounded vectors as they are now, inside a transaction."""
+    """Pack the present index of a namespace and its rounded vectors, inside a transaction."""
     index = load(connection, namespace)
     rounded.pack(connection, namespace, since=packed_at(connection, namespace), least=LEAST)
     connection.execute(

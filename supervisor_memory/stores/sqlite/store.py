@@ -79,7 +79,7 @@ _LONGEST_WAIT = 0.5  # seconds; the thread that should call may have been interr
 
 
 class Group:
-    """The first thread commits for all threads that wait by then; each gets its own answer.
+    """Group commit: the first thread commits for all waiting threads; each gets its own result.
 
     An answer is given after the transaction has been committed, never before. A thread with its answer goes
     on at once, while a thread that came meanwhile commits the next group.
@@ -185,7 +185,7 @@ class _Request:
         self._answer: Future[Committed] = Future()
 
     def wait(self) -> None:
-        """Wait for a call, which means an answer or the lead; may return without one."""
+        """Wait for a call, which brings a result or makes this thread the leader; may return without one."""
         with contextlib.suppress(Empty):
             self._calls.get(timeout=_LONGEST_WAIT)
 
@@ -345,7 +345,7 @@ class SqliteBackend(Verbs):
             return known.lists.of(asked, spaces, now=0.0, find=look)
 
     def _listed_before(self, connection: Opened, asked: tuple[Filter, int, int]) -> Sequence[Record] | None:
-        """What a list gave before, if nothing has changed since; None: it has to be read."""
+        """The earlier result of a list, if nothing has changed since; None: it has to be read."""
         if self._database.is_writing:
             return None
         seen = self._seen_before(connection, connection.kept(), asked[0])
@@ -468,7 +468,7 @@ class SqliteBackend(Verbs):
     def _seen_before(
         self, connection: Opened, kept: dict[Hashable, Any], where: Filter
     ) -> "tuple[_Known, Sequence[Space]] | None":
-        """The same, as far as it was read since the last commit of another connection; None: it was not."""
+        """As `_seen`, without a read of the file; None: another connection has committed since."""
         known = self._known
         if known.state is None or known.state != (connection.file, kept.get(_Known)):
             return None
@@ -505,7 +505,7 @@ class _Known:
 
 
 def _changes_seldom(where: Filter) -> bool:
-    """Whether what a filter lists is asked for each turn and seldom changes, such as a user's preferences.
+    """Whether a filter is used in each turn and its result seldom changes, such as a user's preferences.
 
     So are the records that tell of messages. The namespaces of messages and digests change with each turn.
     """
@@ -514,7 +514,7 @@ def _changes_seldom(where: Filter) -> bool:
 
 
 def _keeps_short(records: Sequence[Record]) -> float:
-    """Until when a list holds if nothing changes: for ever, but a long one is not kept."""
+    """The expiry of a cached list: it never expires, but a long list is not kept."""
     return inf if len(records) <= _LONGEST_KEPT else -inf
 
 
@@ -550,7 +550,7 @@ def _spaces(connection: apsw.Connection, where: Filter) -> Sequence[Space]:
 
 
 def _spaces_of_user(connection: apsw.Connection, kept: dict[Hashable, Any], where: Filter) -> Sequence[Space]:
-    """The same; those of a user are read once for all filters, unless they are many."""
+    """As `_spaces`; a user's namespaces are read once for all filters, unless they are many."""
     if (user_id := where.user_id) is None:
         return _spaces(connection, where)
     if (every := kept.get(user_id)) is None:

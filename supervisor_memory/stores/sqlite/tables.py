@@ -348,7 +348,8 @@ class Writing:
         self._put_session(record, current)
 
     def finish(self) -> None:
-        """Do what is done once a commit: count sessions anew that lost messages, pack what has changed."""
+        """Finish a commit: count the sessions that lost messages again, and pack the namespaces that have
+        changed."""
         for user_id, session_id in self._shrunk:
             count_session(self._connection, user_id, session_id)
         self._shrunk.clear()
@@ -516,7 +517,7 @@ def remove_records(
 
 
 def _outdate_caches(connection: apsw.Connection) -> None:
-    """Change the schema's number: every process then knows that its caches may hold erased texts."""
+    """Change the schema's number, by which every process knows that its caches may hold erased texts."""
     connection.execute("CREATE TABLE erased(user)")
     connection.execute("DROP TABLE erased")
 

@@ -165,7 +165,7 @@ class Filtering:
         )
 
     def _shows_only(self, backend: MemoryBackend, expected: Mapping[Any, Sequence[str]], field: str) -> None:
-        """What is listed, counted and found with each value of a field of the filter."""
+        """Check that list, count and search agree for each value of a field of the filter."""
         for value, texts in expected.items():
             where: Any = {field: value}
             assert contents(backend.list(Filter(user_id="alice", **where), limit=9)) == list(texts)

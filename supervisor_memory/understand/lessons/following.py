@@ -35,7 +35,7 @@ def _follows(edit: Edit, call: Call) -> bool:
 
 
 def repeats(lesson: Lesson, call: Call) -> bool:
-    """Whether a call does what a lesson says not to do."""
+    """Whether a call repeats the mistake of a lesson."""
     return any(
         each.before is not None and holds_part(as_text(call.arguments.get(each.argument)) or "", each.before)
         for each in lesson.edits
@@ -50,7 +50,7 @@ def holds_part(text: str, part: str) -> bool:
 
 
 def is_refuted_by(lesson: Lesson, error: str) -> bool:
-    """Whether an error is about what a lesson says to do, where a call had done so."""
+    """Whether a call followed a lesson, and its error is about just that."""
     text = error.casefold()
     for each in lesson.edits:
         old = {word.casefold() for word in WORD.findall(each.before or "")}

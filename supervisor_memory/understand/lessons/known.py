@@ -39,7 +39,7 @@ def beside(own: Sequence[Lesson], others: Sequence[Lesson]) -> tuple[Lesson, ...
 
 
 def _is_contradicted(old: Lesson, new: Lesson) -> bool:
-    """Whether a new lesson takes back what an old one says, or says something else of the same.
+    """Whether a new lesson reverses an old one, or teaches another value for the same part.
 
     Values whose forms were corrected are compared by their forms, as in `Edit.key`.
     """

@@ -1,4 +1,4 @@
-"""Read a lesson from the difference between a failed call and a working one, and doubt it."""
+"""Read a lesson from the difference between a failed call and a working one, and check it for doubts."""
 
 import json
 import re
@@ -60,14 +60,14 @@ def learned(
 
 
 def _orders(error: str) -> bool:
-    """Whether an error tells its reader what to do with others than this call, as no error does."""
+    """Whether an error gives orders beyond this call, which genuine errors do not."""
     plain = unicodedata.normalize("NFKC", visible(error))
     orders = gives_orders([*islice(sentences(plain), 50), plain], by_others=True)
     return orders or _MIXED.search(plain) is not None
 
 
 def differences(before: Call, after: Call, *, said: str = "") -> tuple[Edit, ...]:
-    """What is different in the second of two calls, three edits at most; empty: nothing, or another call.
+    """The edits that turn the first call into the second, three at most; empty: none, or a different call.
 
     Args:
         said: What the errors said.
@@ -152,7 +152,7 @@ def _fits(edit: Edit) -> bool:
 
 
 def _teaches(edit: Edit) -> bool:
-    """Whether an edit may hold for another call: prose does not, nor do other words in quotes."""
+    """Whether an edit may apply to other calls: not if it is prose, or changes words in quotes."""
     parts = [each for each in (edit.before, edit.after) if each is not None]
     if any(map(_is_prose, parts)):
         return False
@@ -172,7 +172,7 @@ def _is_prose(text: str) -> bool:
 
 
 def doubts(lesson: Lesson, failed: Sequence[Call], worked: Call) -> tuple[str, ...]:
-    """Why a person should decide on a lesson, as codes; empty: it may be told."""
+    """The reasons for a person to decide on a lesson, as codes; empty: it may be used."""
     lasting = [each for each in failed if each.error and not passes_by(each.error)]
     said = "\n".join(each.error or "" for each in lasting)
     of = next((each for each in lasting if differences(each, worked, said=said) == lesson.edits), None)

@@ -68,7 +68,7 @@ class Edit:
 
     @property
     def key(self) -> tuple[str, str | None, str | None]:
-        """The same for edits that teach the same, in any case of letters: of values in another form, their
+        """A key that is equal for edits with the same lesson: without case; for changed forms of values, the
         forms."""
         both = (self.before, self.after)
         forms = [form_of(each) for each in both if each is not None and is_literal(each)]
@@ -112,7 +112,7 @@ class Lesson:
 
     @property
     def is_refuted(self) -> bool:
-        """Whether what it says failed, or went with bad results, more often than it held."""
+        """Whether the lesson failed, or went with bad results, more often than it held."""
         return self.failed > self.held or self.hurt > self.helped + self.held
 
     def to_dict(self) -> dict[str, Any]:

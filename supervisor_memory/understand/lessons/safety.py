@@ -20,7 +20,7 @@ from supervisor_memory.understand.sql import OWN_WORDS, query_of, without_commen
 
 
 def is_safe(edit: Edit, before: Call, after: Call, said: str) -> bool:
-    """Whether an edit can say neither whom, nor where, nor what to do, and the errors bear it out."""
+    """Whether an edit is safe: it names no recipient, address or action, and the errors confirm it."""
     one, other = (as_text(each.arguments.get(edit.argument)) for each in (before, after))
     if one and other and query_of(one) is not None and query_of(other) is not None:
         return _is_of_structure(edit, without_comments(one), without_comments(other), said)
@@ -32,7 +32,7 @@ def is_safe(edit: Edit, before: Call, after: Call, said: str) -> bool:
 
 
 def _is_name_of_data(edit: Edit, said: str) -> bool:
-    """Whether a table, a column or the like takes the place of one that an error names."""
+    """Whether an edit replaces a table, a column or the like that an error names."""
     names = (edit.before or "", edit.after or "")
     if not all(map(IDENTIFIER.fullmatch, names)) or any(map(is_credential, names)):
         return False
@@ -84,7 +84,7 @@ def _reads(statement: str) -> bool:
 
 
 def _is_quantity(edit: Edit, said: str) -> bool:
-    """Whether an edit gives a limit or a size another number that is not zero, and an error speaks of it."""
+    """Whether an edit changes a limit or a size to another number above zero, and an error mentions it."""
     parts = set(_parts(last_name(edit.argument)))
     numbers = [each for each in (edit.before, edit.after) if each is not None]
     is_number = all(re.fullmatch(r"[1-9]\d{0,8}", each, re.ASCII) for each in numbers)
@@ -98,5 +98,5 @@ def is_credential(name: str) -> bool:
 
 
 def _parts(name: str) -> list[str]:
-    """The words of a name in one word: `maxRows`, `max_rows`."""
+    """The words inside a name: of `maxRows`, `max_rows`."""
     return re.findall(r"[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).casefold())

@@ -1,4 +1,4 @@
-"""Values of a call's arguments as text: flat, bounded, and when two say the same."""
+"""The values of a call's arguments as texts: flattened, bounded, compared."""
 
 import json
 import re
@@ -39,7 +39,8 @@ _SPACES: Final = re.compile(r"\s+")
 
 
 def passes_by(error: str) -> bool:
-    """Whether a failure says nothing of the call: a time-out, a lock, a service that is away."""
+    """Whether a failure is temporary and says nothing of the call: a time-out, a lock, a service that is
+    down."""
     return WORDS["passing"].search(error) is not None
 
 

@@ -98,7 +98,7 @@ def worded(
 
 
 def _without(name: str, said: str) -> str:
-    """A person's words about a tool, placed behind its name and beside its lessons."""
+    """A person's text about a tool, without the tool's name and the lessons around it."""
     return said.removeprefix(f"{name}:").strip().rstrip(".。")
 
 
@@ -162,7 +162,7 @@ Weighed: TypeAlias = tuple[Lesson, float]
 def by_task(
     asked: Sequence[str], held: Mapping[str, tuple[str, Sequence[Lesson]]]
 ) -> dict[str, list[Weighed]]:
-    """The lessons of each guideline, those first that are about the task, then by times held.
+    """The lessons of each guideline: those about the task first, then by how often they held.
 
     A lesson is about a task by its tool's name, by what it says, and by the tasks in which it was learned. A
     term that few lessons have counts more than one of many, and one that none has counts for nothing.

@@ -1,4 +1,4 @@
-"""Whether the lessons that an agent was told held, failed or were refuted, counted a run at a time."""
+"""Counts whether the lessons in agents' notes held, failed or were refuted, run by run."""
 
 import math
 import threading
@@ -86,7 +86,7 @@ class Counts:
             bound(self._told, MOST_PLACES)
 
     def judge(self, place: Place, call: Call, scope: Scope) -> None:
-        """Count the lessons that the agent was told of this tool, as the call bears them out or not.
+        """Count for each told lesson of the tool whether this call confirms it.
 
         A failure that passes by itself, as a time-out, says nothing about them.
         """
@@ -204,7 +204,7 @@ class Counts:
 
 
 def _is_open(run: Any, proof: int, running: str | None) -> bool:
-    """Whether a failure may still turn into a success, because its run goes on."""
+    """Whether a failure may still be followed by a success, because its run goes on."""
     return proof == _FAILED and isinstance(run, tuple) and running is not None and run[3] == running
 
 

@@ -1,4 +1,4 @@
-"""`memory.experience`: hears what agents do, and answers people and programs."""
+"""`memory.experience`: learns from agents' tool calls and from ratings of runs."""
 
 from collections.abc import Collection, Iterable, Mapping
 from copy import copy
@@ -110,7 +110,7 @@ class Experience:
         self._counts = Counts(services, self._guidelines)
 
     def of_reader(self, trail: Trail, curator: Curator) -> "Experience":
-        """The same, all that it has heard shared, with another trail and the desk that changes records."""
+        """A copy that shares everything heard so far, with another trail and another desk for changes."""
         theirs = copy(self)
         theirs._trail, theirs._curator = trail, curator
         return theirs
@@ -118,7 +118,8 @@ class Experience:
     # --- what is heard
 
     def wants(self, tool: str, scope: Scope, *, failed: bool) -> bool:
-        """Whether a call has to be heard: it failed, or one of the tool did, or its guideline was told.
+        """Whether `heard` has to be called: the call failed, an earlier call of the tool did, or its
+        guideline was told.
 
         For most calls that work the answer is no, and nothing more is done for them.
         """
@@ -184,7 +185,7 @@ class Experience:
             self._counts.told(scope, hits)
 
     def run_failed(self, scope: Scope, error: BaseException) -> None:
-        """Audit that what an agent did in a run ended in an exception; its text is kept nowhere."""
+        """Audit that an agent's step in a run ended in an exception; its text is kept nowhere."""
         if self._is_on:
             self._trail.report(
                 AuditEvent.by(scope, "outcome", outcome="failed", reason=type(error).__name__[:64])
@@ -333,7 +334,7 @@ class Experience:
         return WriteResult(id, "updated", reason="withdrawn", version=record.version + 1)
 
     def identity(self, *, user_id: str, agent_id: str | None = None) -> Record | None:
-        """Who an agent is to a user: the record that stands in each of its notes; None: there is none.
+        """The identity of an agent for a user: the record that is in each of its notes; None: there is none.
 
         Args:
             agent_id: None: the supervisor.
@@ -345,7 +346,7 @@ class Experience:
     def set_identity(
         self, text: str, *, user_id: str, agent_id: str | None = None, reviewer: str
     ) -> WriteResult:
-        """Say who an agent is to a user: its name, role and tone. It stands in each of its notes.
+        """Set the identity of an agent for a user: its name, role and tone. It is in each of its notes.
 
         People say so, or approve what a specialist proposes; no agent and no tool changes it. Its versions
         stay in `history`; `memory.delete` takes it away.

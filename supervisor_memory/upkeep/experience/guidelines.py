@@ -89,7 +89,7 @@ class Guidelines:
         return [*ports.read_store().list(where, limit=MOST_GUIDELINES)]
 
     def ports(self) -> Ports:
-        """What a decision about experience may use, and how long."""
+        """Ports for a decision about experience, with their time."""
         return self._services.ports(self._services.settings.write_timeout_ms, with_model=False)
 
     def missed(self, scope: Scope, problem: BaseException) -> None:
@@ -188,7 +188,7 @@ class Guidelines:
         *,
         reason: str,
     ) -> Record | None:
-        """Change what a user's calls and ratings say about a team's guideline; returns what they said before.
+        """Change a user's counts on a team's guideline; returns the earlier counts.
 
         It is a record of the user, which is told to nobody: what is refuted there is not told to this user.
         """

@@ -1,4 +1,4 @@
-"""Where a call is made: an agent in a run. What is held of a place is bounded, and dropped with its user."""
+"""The place of a call: an agent in a run. Data held for places are bounded, and dropped with their user."""
 
 from collections import OrderedDict
 from collections.abc import MutableMapping

@@ -36,7 +36,7 @@ def by_rules(event: Event) -> Remembering | None:
 
 
 def heard(events: Sequence[Event]) -> "tuple[Heard, ...]":
-    """Events as a model is shown them."""
+    """The events in the form in which a model is shown them."""
     from supervisor_memory.stages.pre_insert.operations import Heard  # without a model nobody needs it
 
     return tuple(

@@ -326,7 +326,7 @@ class Queue:
         file.finish(batch, now=self._clock())
 
     def _by_functions(self, batch: Batch, seconds: float) -> Iterator[Remembering]:
-        """What functions among the specialists find; where one fails, the audit says so."""
+        """Run the specialists that are functions; the failure of one is audited."""
         from supervisor_memory.stages.pre_insert.operations import by_functions
 
         ports = Ports(self.services, seconds=seconds, now=self._clock())
@@ -346,8 +346,8 @@ class Queue:
             self._report(each.event.scope, "queue", "failed", "dead-letter", detail)
 
     def _answered(self, file: QueueFile, batch: Batch, seconds: float) -> "Answered | None":
-        """What a model makes of a batch, or made of it for a worker that died; None: there is nothing to ask,
-        or another worker has the batch.
+        """A model's answer about a batch, or the saved answer of a worker that died; None: there is nothing
+        to ask, or another worker has the batch.
 
         Raises:
             _CutShortError: this worker had less time left than a model may take.

@@ -63,8 +63,8 @@ def _is_certain(decision: Decision, candidate: Candidate) -> bool:
 
 
 def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision | None:
-    """Find the record of the other kind (facts, profile) which a candidate repeats or changes:
-    "fish comes on Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
+    """Find the record of the other kind (fact or profile) that a candidate repeats or changes: "fish comes on
+    Tuesdays" states a fact, "from now on, fish comes on Thursdays" reads like a wish."""
     kind = next(kind for kind in _STATED if kind != candidate.kind)
     told = read(candidate.content)
     if candidate.subject is None and not (told.states or told.dropped or tells_a_change(candidate.content)):
@@ -84,13 +84,13 @@ def _in_another_kind(candidate: Candidate, rivals: Rivals, view: ReadStore) -> D
 
 
 def tells_a_change(text: str) -> bool:
-    """Whether a text tells that something is not as it was."""
+    """Whether a text says that something has changed."""
     told = read(text)
     return told.announces or told.corrects or change(text) > 0
 
 
 def is_of_what_is_known(candidate: Candidate, rivals: Rivals, view: ReadStore) -> bool:
-    """Whether a sentence that may be no statement speaks of something that is known, in either kind.
+    """Whether a sentence that may be no statement is about a known record of either kind.
 
     It changes or repeats a record, is near to one and has a word in common with it, or tells a change and is
     not far from one.
@@ -128,7 +128,7 @@ def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool
 
 
 def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
-    """Whether a sentence gives something a new value that was only said, not kept.
+    """Whether a sentence gives a new value to something in a message that was not kept as a record.
 
     Args:
         earlier: What was said, each with the cosine of its vector and the candidate's.
@@ -206,7 +206,7 @@ def _on_one_subject(old: Record, new: Candidate, view: ReadStore) -> Decision:
 
 
 def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_result: bool) -> Decision:
-    """The decision on the record that is most surely about the same thing, where one surely is."""
+    """The decision on the record that is most surely about the same thing; None: none is sure enough."""
     left = [
         rival
         for rival in rivals.nearest
@@ -244,7 +244,8 @@ def _alone(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) ->
 
 
 def _is_of_its_own(old: Record, new: Candidate) -> bool:
-    """Whether no likeness makes a record that of another text: the steps of a task, another file or query."""
+    """Whether a record stays apart from a text however alike they are: a step of a task, another file or
+    query."""
     if old.attribute == STEPS or another_query(old, new):
         return True
     are_files = old.attribute == new.attribute == ARTIFACT

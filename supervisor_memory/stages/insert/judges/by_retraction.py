@@ -9,7 +9,7 @@ from supervisor_memory.stages.insert.judges.by_evidence import in_one_kind
 
 _SURELY, _BY_ITS_VALUE, _PERHAPS, _BY_MEANING = 2.0, 1.5, 0.25, 0.1
 _NEAR, _AHEAD = 0.45, 0.25
-"""The nearness of a topic to the one record it can mean, and how much nearer that is than the next one."""
+"""The least cosine between a topic and its record, and the least lead over the next record."""
 
 
 def by_retraction(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
@@ -45,8 +45,8 @@ def _taken_back(candidate: Candidate, rivals: Rivals, view: ReadStore) -> tuple[
 
 
 def _by_meaning(named: str, rivals: Rivals, view: ReadStore) -> list[tuple[float, Record]]:
-    """The record near to a topic named in other words, if no other is as near: "the reading problem" for
-    "I'm dyslexic". Not one that gives another value: the code 9020, where 4411 is named."""
+    """The record nearest in meaning to a topic in other words, if no other is as near: "the reading problem"
+    for "I'm dyslexic". A record with another value does not count: code 9020, where 4411 is named."""
     scale = view.embedder.calibration if view.embedder is not None else None
     if scale is None:
         return []
