@@ -1,4 +1,4 @@
-"""Can a note tell that nothing answers? What the bound of `unanswered.keep_few` takes of notes, and of answers.
+"""Can a note tell that nothing answers? What the bound of `keep_few` takes of notes, and of answers.
 
 Run: python benchmarks/nothing.py [--together] [--embedder MODEL]
 
