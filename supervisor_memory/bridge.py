@@ -35,7 +35,7 @@ _SOON = 0.02
 _here = threading.local()
 
 
-def _waited_for() -> float:
+def _deadline() -> float:
     """The deadline of the caller that waits for this thread; infinity where it has none."""
     until: float = getattr(_here, "until", inf)
     return until
@@ -43,7 +43,7 @@ def _waited_for() -> float:
 
 def seconds_left() -> float:
     """The seconds until the deadline of the caller that waits for this thread; infinity where it has none."""
-    return _waited_for() - time.monotonic()
+    return _deadline() - time.monotonic()
 
 
 _Job: TypeAlias = Callable[[], Callable[[], object]]
@@ -51,33 +51,33 @@ _Job: TypeAlias = Callable[[], Callable[[], object]]
 the woken thread need not wait for the worker."""
 
 
-class _Handed(Generic[T]):
+class _HandedCall(Generic[T]):
     """A call that is handed to another thread, which makes it in the context of the waiting thread.
 
     A future does as much with three times the work, and of such calls a turn makes a dozen.
     """
 
-    __slots__ = ("_call", "_context", "_done", "_error", "_result", "_taken")
+    __slots__ = ("_call", "_claimed", "_context", "_done", "_error", "_result")
 
     def __init__(self, call: Callable[[], T]) -> None:
         self._call, self._context = call, contextvars.copy_context()
-        self._taken, self._done = threading.Lock(), threading.Lock()
+        self._claimed, self._done = threading.Lock(), threading.Lock()
         self._done.acquire()
         self._error: BaseException | None = None
 
-    def take(self) -> bool:
+    def claim(self) -> bool:
         """Claim the call, to make it or to drop it; False: another thread has claimed it."""
-        return self._taken.acquire(blocking=False)
+        return self._claimed.acquire(blocking=False)
 
     def __call__(self) -> Callable[[], None]:
-        if self.take():
+        if self.claim():
             try:
                 self._result = self._context.run(self._call)
             except BaseException as error:  # noqa: BLE001  # handed to whoever waits
                 self._error = error
         return self._done.release
 
-    def is_done(self, *, seconds: float) -> bool:
+    def wait(self, *, seconds: float) -> bool:
         """Wait at most so many seconds; True once the call is made or dropped."""
         return self._done.acquire(timeout=min(max(seconds, 0), threading.TIMEOUT_MAX))
 
@@ -120,7 +120,7 @@ class _Workers:
             except BaseException as error:  # noqa: BLE001  # handed to whoever waits
                 return partial(future.set_exception, error)
 
-        self.hand(job)
+        self.put(job)
         return future
 
     def all_hang(self) -> bool:
@@ -128,7 +128,7 @@ class _Workers:
         self._begin_anew_after_a_fork()
         return len(self.late) >= self.size
 
-    def hand(self, job: _Job) -> None:
+    def put(self, job: _Job) -> None:
         """Queue a job for a thread."""
         self._begin_anew_after_a_fork()
         with self._lock:
@@ -161,13 +161,13 @@ class _Workers:
                 self.late.discard(job)
             del job, tell  # and the context that they keep
 
-    def leave_alone(self, call: _Handed[Any]) -> bool:
+    def abandon(self, call: _HandedCall[Any]) -> bool:
         """Give up waiting for a call; False: it has just ended. A call that has not begun is never made; one
         that has begun keeps its thread until it ends."""
-        if call.take():
+        if call.claim():
             return True
         self.late.add(call)
-        if call.is_done(seconds=0):
+        if call.wait(seconds=0):
             self.late.discard(call)
             return False
         return True
@@ -177,7 +177,7 @@ class Bridge:
     """Calls with a deadline, calls from an event loop, and work in the background."""
 
     def __init__(self) -> None:
-        # A call inside another one must never wait for a thread that such a one holds.
+        # A nested call must never wait for a thread that an outer call holds, so each level has its own pool.
         self._inner = _Workers("memory-io", size=_INNER_THREADS)
         self._nested = _Workers("memory-step", size=_INNER_THREADS)
         self._outer = _Workers("memory", size=_OUTER_THREADS)
@@ -193,10 +193,10 @@ class Bridge:
         """
         name = getattr(function, "__qualname__", "call")
         until = time.monotonic() + seconds
-        waited_for = _waited_for()
-        if waited_for - until < _SOON:
+        outer_deadline = _deadline()
+        if outer_deadline - until < _SOON:
             return function(*args, **kwargs)
-        workers = self._inner if waited_for == inf else self._nested
+        workers = self._inner if outer_deadline == inf else self._nested
         if workers.all_hang():
             raise DeadlineExceeded(
                 f"{name}: all {workers.size} memory threads hang in earlier calls; "
@@ -210,9 +210,9 @@ class Bridge:
             finally:
                 _here.until = inf
 
-        handed = _Handed(call)
-        workers.hand(handed)
-        if not handed.is_done(seconds=seconds) and workers.leave_alone(handed):
+        handed = _HandedCall(call)
+        workers.put(handed)
+        if not handed.wait(seconds=seconds) and workers.abandon(handed):
             raise DeadlineExceeded(
                 f"{name} took longer than {seconds * 1000:.0f} ms; the deadlines are "
                 "MEMORY_SEARCH_TIMEOUT_MS for reads and MEMORY_WRITE_TIMEOUT_MS for writes"

@@ -176,16 +176,16 @@ def test_threads_that_have_nothing_to_do_end_and_others_begin_when_there_is(
 
 def test_a_late_call_is_not_made_once_it_is_left_unless_a_thread_has_begun_it() -> None:
     workers, made = bridge_module._Workers("test", size=1), list[str]()
-    waiting = bridge_module._Handed(lambda: made.append("waiting"))
-    assert workers.leave_alone(waiting)
+    waiting = bridge_module._HandedCall(lambda: made.append("waiting"))
+    assert workers.abandon(waiting)
     waiting()  # a thread comes to it after all
     assert (made, workers.late) == ([], set())
-    begun = bridge_module._Handed(lambda: made.append("begun"))
+    begun = bridge_module._HandedCall(lambda: made.append("begun"))
     done = begun()
-    assert workers.leave_alone(begun)
+    assert workers.abandon(begun)
     assert (made, workers.late) == (["begun"], {begun})  # its thread has yet to tell that it is done
-    begun_and_told = bridge_module._Handed(lambda: made.append("told"))
+    begun_and_told = bridge_module._HandedCall(lambda: made.append("told"))
     begun_and_told()()
-    assert not workers.leave_alone(begun_and_told)
+    assert not workers.abandon(begun_and_told)
     assert workers.late == {begun}
     done()

@@ -142,7 +142,7 @@ class AccessLog:
         if not (self._writes_notes_at_once or self._database.read_only):
             with self._database.writing(durable=False) as connection:
                 self.write_notes(connection)
-            self._writes_notes_at_once = True  # from now on each commit keeps up with the notes
+            self._writes_notes_at_once = True  # from now on each commit does so
         with self._database.reading() as connection:
             rows = select(connection, "access", _READS, json.dumps(list(record_ids)), op)
         return {str(id_): Reads(times, None if last is None else last / 1e6) for id_, times, last in rows}
@@ -154,7 +154,7 @@ def mark_notes_as_written(connection: apsw.Connection) -> None:
 
 
 def _access_rows(names: Pseudonyms, entries: Iterable[Access]) -> Iterator[_Values]:
-    # Of one reading's many records the reader is named once.
+    # Name the reader once for all records of a reading.
     read: dict[tuple[object, ...], _Values | None] = {}
     for entry in entries:
         if (reading := entry[:_OF_A_READING]) not in read:

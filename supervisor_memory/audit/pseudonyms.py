@@ -15,8 +15,8 @@ from supervisor_memory.model.records import AuditEvent
 _KNOWN: Final = """SELECT subject, key, (SELECT at FROM tombstones WHERE user = ?) FROM subjects
     WHERE user_id = ?"""
 SKIP: Final = "skip"
-"""The operation of what changed nothing. Its row may come late, after an erasure: it makes no name and no key
-for what has none any more."""
+"""The operation of events that changed nothing. Such a row may come after an erasure, so it makes no new
+pseudonym and no new key."""
 
 
 class Pseudonyms:

@@ -29,7 +29,7 @@ Facts = Mapping[str, float]
 
 _LEXICON = lexicon("pairs")
 _BENDS: Mapping[str, Sequence[float]] = {"near": (0.25, 0.5, 0.7), "words": (0.5, 0.75)}
-"""Where the weight of a likeness may change."""
+"""The knots between which the weight of a likeness is linear."""
 _LONGEST_THING = 4
 _TURNED = 3  # pieces in common that stand the other way round: who, does what, to whom
 _SAME_WORDS = 0.93
@@ -41,7 +41,7 @@ _OF_LANGUAGE = (
     *("near", "near over 0.25", "near over 0.5", "near over 0.7"),
     *("words", "letters", "turned", "template", "change"),
 )
-"""What weighs otherwise in Chinese."""
+"""Features with a further weight for Chinese."""
 _ANNOUNCED = 1.0  # the change, in log odds, of a text with words as "from now on"
 
 

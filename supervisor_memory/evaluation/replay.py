@@ -30,7 +30,7 @@ _MINUTE: Final = 60.0
 _NOTES: Final = 20
 _STEPS: Final = 100
 _PATIENCE_MS: Final = 60_000
-"""The deadlines of memory here: a busy machine may change how long a turn takes, and no answer."""
+"""Generous deadlines: a busy machine may change the time of a turn, but no answer."""
 _STORES: Final = ("in_memory", "json", "sqlite")
 
 

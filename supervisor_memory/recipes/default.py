@@ -42,4 +42,4 @@ PLAIN = replace(
     name="plain",
     post_retrieval=tuple(step for step in DEFAULT.post_retrieval if step not in (add_joined, keep_few)),
 )
-"""What published recipes change: the default without neighbours and without doubt, its own ideas."""
+"""The base of the published recipes: the default without its own ideas, `add_joined` and `keep_few`."""

@@ -44,7 +44,7 @@ EXIT_CODES: Final[dict[FaultKind, int]] = {"chain": 3, "truncated": 4, "state": 
 _NOTES: Final = 20
 _SOME: Final = 5
 _LEAST_KEPT: Final = 100
-"""More than others may be writing just now."""
+"""The fewest rows that stay: more than other processes may be writing just now."""
 _EARLIEST: Final = 100_000_000
 """In seconds since 1970: a smaller number is that of a row."""
 _Archives = Annotated[

@@ -45,7 +45,7 @@ _ASSETS: Final = {
     "dashboard.js": "text/javascript; charset=utf-8",
 }
 OPEN: Final = ("/", LOGIN, *(f"{BASE}/static/{name}" for name in _ASSETS))
-"""What anybody may ask for."""
+"""The paths that need no token."""
 _log = logging.getLogger("supervisor_memory.dashboard")
 _READING: Final[dict[str, Handler]] = {
     "/inbox": inbox.inbox,

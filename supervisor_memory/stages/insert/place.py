@@ -81,7 +81,7 @@ if TYPE_CHECKING:
 OLDER = "older-than-what-is-known"
 """Why a statement of the past that contradicts a later one is skipped."""
 _UNSURE = "unsure-who-said-it"
-"""Why what was said waits: the store could not tell whether an agent had said it before."""
+"""Why a statement waits: the store could not tell whether an agent had said it before."""
 _KNOWN_OF_DEEDS = frozenset({"digest", "rows", "writes"})  # what a text that only names a file has not
 _TRIES = 20
 _PAUSE, _LONGEST_PAUSE = 0.001, 0.1  # seconds
@@ -143,7 +143,7 @@ def place(
             elif (attempt := attempt + 1) == _TRIES:
                 raise
             elif attempt > 1 or conflict.facts.get("what") != "id":  # at first nobody looks for the ids
-                # Whoever waits a while of chance does not meet the same rivals again.
+                # A random pause, so that the same writers do not collide again.
                 time.sleep(random.uniform(0, min(_PAUSE * 2**attempt, _LONGEST_PAUSE)))
             continue
         except WasErased as error:  # a turn that runs again: only what is new of it is remembered
@@ -236,8 +236,8 @@ def _drafted(
     for candidate, vector in zip(said.candidates, vectors, strict=True):
         if is_new():
             draft = _placed_or_held(candidate, vector, draft, rules)
-    # What was said is new unless a turn runs again, which the store says soon enough; but an answer without
-    # the user's words comes later in a turn, and may have been given in it before.
+    # The first try takes messages for new: if the turn has run before, the commit conflicts. An answer
+    # without the user's words is looked up at once: an earlier call of the turn may have stored it.
     has_users_words = any(message.role == "user" for message in said.messages)
     may_be_repeated = said.turn_id is not None and not has_users_words
     is_likely_new = first_try and not may_be_repeated and not any(map(wants_vector, said.verbatim))

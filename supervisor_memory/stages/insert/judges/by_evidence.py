@@ -29,17 +29,15 @@ from supervisor_memory.understand.sql import another_query, query_of
 if TYPE_CHECKING:
     from supervisor_memory.embedding.protocol import Calibration
 
-_ANOTHERS = frozenset(["person", "opposite", "restriction"])  # why one subject is not that of the other text
-_NAMED_BETTER = frozenset(["topic", "supposed"])  # by the subject and attribute of a record
+_ANOTHERS = frozenset(["person", "opposite", "restriction"])  # codes of two texts with different subjects
+_NAMED_BETTER = frozenset(["topic", "supposed"])  # codes that the subject and attribute of a record overrule
 _LEAST_TERMS = 3  # under so many, one text holding the other's terms means nothing
 UNLIKELY = 0.25  # the chance under which a sentence only counts for what it changes or repeats
 _NEAR, _NOT_FAR = 0.5, 0.3
 """The least nearness of a doubtful sentence to a record; and with a told change."""
 BY_SUBJECT = "contradicts:subject"
 """Why a record of the same subject and attribute is replaced; see `why_instead` for the others."""
-_OF_FILES = frozenset(
-    {"path", "sql"}
-)  # what the metadata of a file or query hold, and not of a text about it
+_OF_FILES = frozenset({"path", "sql"})  # metadata of a file or a query, not of a text about it
 _STATED: tuple[Kind, ...] = ("domain-facts", "user-profile")
 
 
