@@ -316,15 +316,15 @@ def told(rows: Iterable[Row]) -> str:
 
 def show_bounds(name: str, rows: Sequence[Row]) -> None:
     """Print of how many rows the earlier text is replaced, for each bound of `of_it`."""
-    chosen = verdict._OF_IT
+    chosen = verdict._TOLD_CHANGE
     for lang, label in sorted({(row.lang, row.label) for row in rows}):
         own = [row for row in rows if (row.lang, row.label) == (lang, label)]
         counts = []
-        for verdict._OF_IT in BOUNDS:
+        for verdict._TOLD_CHANGE in BOUNDS:
             seen = [verdict._unless_of_another(row.look, verdict._again(row.look)) for row in own]
-            counts.append(f"{verdict._OF_IT:.2f}: {sum(each.about >= 0.5 <= each.instead for each in seen)}")
+            counts.append(f"{verdict._TOLD_CHANGE:.2f}: {sum(each.about >= 0.5 <= each.instead for each in seen)}")
         print(f"{name:12} {lang}  {label} {len(own)}, replaced by bound  {'  '.join(counts)}", flush=True)
-    verdict._OF_IT = chosen
+    verdict._TOLD_CHANGE = chosen
 
 
 def show(name: str, rows: Sequence[Row]) -> None:

@@ -54,7 +54,7 @@ W = TypeVar("W")
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Carrying:
+class _CarriesFacts:
     """A value that carries facts from one operator of a recipe to the next, each keyed by its type."""
 
     facts: tuple[object, ...] = ()
@@ -100,7 +100,7 @@ class Turn:
 
 
 @dataclass(frozen=True)
-class Recalling(_Carrying):
+class Recalling(_CarriesFacts):
     """The value that travels through recall. `dropped` holds found but withheld records, with reasons."""
 
     turn: Turn
@@ -161,7 +161,7 @@ class Outcome:
 
 
 @dataclass(frozen=True)
-class Remembering(_Carrying):
+class Remembering(_CarriesFacts):
     """What travels through the stages of remember.
 
     `candidates` are compared and merged, and those of `perhaps`, which may be no statements, where they

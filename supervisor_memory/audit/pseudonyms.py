@@ -40,19 +40,19 @@ class Pseudonyms:
     ) -> tuple[str | None, str | None]:
         """The names to write. `names_anew`: whether an erased user gets a name again."""
         subject, key = self._nobody if user_id is None else self._user(user_id, names_anew=names_anew)
-        return subject, None if session_id is None else self._once(session_name, key, session_id)
+        return subject, None if session_id is None else self._cached(session_name, key, session_id)
 
     def run_of(self, user_id: str | None, run_id: str | None) -> str | None:
         """The name of a run to write, once `of` has given its user's."""
         _, key = self._nobody if user_id is None else self._users.get(user_id, self._nobody)
-        return None if run_id is None else self._once(run_pseudonym, key, run_id)
+        return None if run_id is None else self._cached(run_pseudonym, key, run_id)
 
     def run_name(self, run_id: str | None) -> str | None:
         """The name of a run in `access` and `notes`; see `run_name`."""
         _, session_key = self._nobody
         return run_name(session_key, run_id)
 
-    def _once(self, hashing: Callable[[bytes, str], str], key: bytes, name: str) -> str:
+    def _cached(self, hashing: Callable[[bytes, str], str], key: bytes, name: str) -> str:
         """The hash of a name, which most rows of a transaction share."""
         asked = hashing, key, name
         if asked not in self._hashed:

@@ -102,8 +102,8 @@ def beside(old: Reading, new: Reading) -> Pair:
     matcher = SequenceMatcher(None, a, b, autojunk=False)
     found = (
         Exchange(
-            _own(a[i:j], b, beside=b[k:m]),
-            _own(b[k:m], a, beside=a[i:j]),
+            _without_moved(a[i:j], b, beside=b[k:m]),
+            _without_moved(b[k:m], a, beside=a[i:j]),
             max(i / len(a), k / len(b)),
             is_in_subject=j <= old.subject and m <= new.subject,
             start_mine=i,
@@ -116,7 +116,9 @@ def beside(old: Reading, new: Reading) -> Pair:
     return Pair(old, new, tuple(each for each in found if each.mine or each.yours), matcher.ratio())
 
 
-def _own(words: Sequence[str], others: Collection[str], *, beside: Sequence[str]) -> tuple[str, ...]:
+def _without_moved(
+    words: Sequence[str], others: Collection[str], *, beside: Sequence[str]
+) -> tuple[str, ...]:
     """Drop exchanges of words that merely moved; a number in place of another number stays."""
     is_exchanged = any(map(is_number, beside))
     return tuple(word for word in words if word not in others or (is_exchanged and is_number(word)))

@@ -83,7 +83,7 @@ def exchanges_roles(pair: Pair) -> bool:
     mine, yours = pair.old.words_counted, pair.new.words_counted
     return (
         _likeness(mine, yours) >= _SAME_WORDS
-        and (_turned(pair) >= _TURNED or _change_places(pair))
+        and (_reordered_pieces(pair) >= _TURNED or _change_places(pair))
         and _is_passive(pair.old.text) == _is_passive(pair.new.text)
     )
 
@@ -106,7 +106,7 @@ def _change_places(pair: Pair) -> bool:
 def facts(pair: Pair, *, near: float, lead: float | None, before: Before) -> Facts:
     """The weighed features by name; a missing name counts 0."""
     old, new = pair.old, pair.new
-    found = _alike(pair, near) | _exchanged(pair) | _told(pair, near)
+    found = _alike(pair, near) | _exchanged(pair) | _change_features(pair, near)
     found |= {f"slots: {name}": value for name, value in of_slots(old.slots, new.slots).items()}
     found |= {
         "alone": float(lead is None),
@@ -169,7 +169,7 @@ def _alike(pair: Pair, near: float) -> dict[str, float]:
 
 
 def _exchanged(pair: Pair) -> dict[str, float]:
-    replaced, turned = pair.replaced, _turned(pair)
+    replaced, turned = pair.replaced, _reordered_pieces(pair)
     is_passive = _is_passive(pair.old.text) != _is_passive(pair.new.text)
     at_head = float(any(each.is_at_head or each.is_in_subject for each in replaced))
     at_tail = float(any(each.is_last for each in replaced))
@@ -187,7 +187,7 @@ def _exchanged(pair: Pair) -> dict[str, float]:
     }
 
 
-def _told(pair: Pair, near: float) -> dict[str, float]:
+def _change_features(pair: Pair, near: float) -> dict[str, float]:
     """Features of a change: the later text's words, and their overlap with the earlier text."""
     old, new = pair.old, pair.new
     told = max(_ANNOUNCED if new.announces else 0.0, change(new.text))
@@ -218,7 +218,7 @@ def _told(pair: Pair, near: float) -> dict[str, float]:
     return found
 
 
-def _turned(pair: Pair) -> int:
+def _reordered_pieces(pair: Pair) -> int:
     """The largest number of pieces that both texts have in opposite order; a piece is a run of words that
     each text has once."""
     a, b = pair.old.tokens, pair.new.tokens

@@ -218,7 +218,7 @@ class Database:
                 that what was written would be lost.
         """
         if self._writer is not None and self.is_writing:
-            return _Joined(self, self._writer)
+            return _JoinedTransaction(self, self._writer)
         return self._writing(durable=durable)
 
     @contextlib.contextmanager
@@ -253,7 +253,7 @@ class Database:
 
     def _looking(self, *, begins: bool) -> contextlib.AbstractContextManager[Opened]:
         if self._writer is not None and self.is_writing:
-            return _Joined(self, self._writer)
+            return _JoinedTransaction(self, self._writer)
         self._notice_fork()
         return self._reading_as_writer() if self.path is None else _Snapshot(self, begins=begins)
 
@@ -606,7 +606,7 @@ class Database:
                 self._lock.release()
 
 
-class _Joined:
+class _JoinedTransaction:
     """The writer's connection inside its transaction, for a block inside a block of the same thread."""
 
     __slots__ = ("_connection", "_database")

@@ -196,7 +196,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
 
     def _pattern(self, key: str, entry: Any) -> re.Pattern[str]:
         entry, flags = self._flagged(entry)
-        return cast("re.Pattern[str]", _Lazily(lambda: self._compile(key, entry, flags)))
+        return cast("re.Pattern[str]", _LazyPattern(lambda: self._compile(key, entry, flags)))
 
     def _flagged(self, entry: Any) -> tuple[Any, str]:
         """An entry without its own flags, and the flags that count for it."""
@@ -238,7 +238,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
         return alternatives(self.meanings(name) if isinstance(entry, list) else entry)
 
 
-class _Lazily:
+class _LazyPattern:
     """Stands for a pattern until one of its attributes is used."""
 
     def __init__(self, compile_now: Callable[[], re.Pattern[str]]) -> None:

@@ -97,14 +97,14 @@ def _of_word(word: str) -> Sequence[str]:
     return [*([word] if parts else ()), *(stem(part) for part in parts if part not in STOP_WORDS)]
 
 
-class _OfThisThread(threading.local):
+class _ThreadLocalStemmer(threading.local):
     """A stemmer keeps the word it works on, so threads must not share one."""
 
     def __init__(self) -> None:
         self.english = Stemmer("english", 0)  # it would keep words that are to be erased
 
 
-_stemmer = _OfThisThread()
+_stemmer = _ThreadLocalStemmer()
 
 
 def stem(word: str) -> str:

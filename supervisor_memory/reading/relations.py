@@ -489,7 +489,7 @@ class _Graph:
         It is looked for from both ends: of what is far from one of them little is read.
         """
         self._to_read = _MOST_READ
-        ends, ways = {*begin, *end}, (_Way(begin), _Way(end))
+        ends, ways = {*begin, *end}, (_Frontier(begin), _Frontier(end))
         best, met = _FARTHEST + 1, None
         while all(way.reached for way in ways) and sum(min(way.reached) for way in ways) < best:
             way, other = sorted(ways, key=lambda each: len(each.reached[min(each.reached)]))
@@ -545,7 +545,7 @@ class _Graph:
         return list(found)
 
 
-class _Way:
+class _Frontier:
     """The frontier of a path search from one end.
 
     Attributes:

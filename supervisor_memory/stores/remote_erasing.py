@@ -182,7 +182,7 @@ class RemoteErasing(ABC):
         found = self._ask(lambda: [self._name(each) for each in users], self._read)
         for user_id in users:
             if (tombstone := found.get(self._name(user_id))) is not None:
-                self._meet(user_id, tombstone)
+                self._follow_tombstone(user_id, tombstone)
                 self._sweep(user_id, tombstone)
 
     # Refusing
@@ -230,7 +230,7 @@ class RemoteErasing(ABC):
         tombstones = {user_id: found.get(self._name(user_id)) for user_id in users}
         for user_id, tombstone in tombstones.items():
             if tombstone is not None:
-                self._meet(user_id, tombstone)
+                self._follow_tombstone(user_id, tombstone)
         refused = [
             record
             for record in records
@@ -250,7 +250,7 @@ class RemoteErasing(ABC):
                 _, found = asking(names())
         return found
 
-    def _meet(self, user_id: str, tombstone: Tombstone) -> None:
+    def _follow_tombstone(self, user_id: str, tombstone: Tombstone) -> None:
         """Erase a user from this instance's log and memory, if the tombstone is new to this instance."""
         if tombstone.user_id is not None:
             self._is_caught_up = False
@@ -334,7 +334,7 @@ class RemoteErasing(ABC):
         begun = {each.user_id for each in tombstones.values() if each.user_id is not None}
         for user_id in sorted({*self._audit.users(), *begun}):
             if (tombstone := tombstones.get(self._name(user_id))) is not None:
-                self._meet(user_id, tombstone)
+                self._follow_tombstone(user_id, tombstone)
 
     def _finish_log(self, *, seconds: float | None = None) -> tuple[str, ...]:
         """Remove the last traces from the file of the log; returns what is in the way, as sentences."""

@@ -26,7 +26,7 @@ _LONGEST_CHAIN: Final = 8
 Listing = Callable[[Filter], Sequence[Record]]
 
 
-class _Move(NamedTuple):
+class _ChangedThing(NamedTuple):
     """A changed thing: its state before and now (None: unknown or gone), and its record."""
 
     was: str | None
@@ -46,10 +46,13 @@ def settled(commit: Commit, listed: Listing, now: float) -> Commit:
     changes, events = list(commit.changes), list(commit.audit)
     for user_id in {change.record.user_id for change in commit.changes}:
         some = [c for c in commit.changes if c.record.user_id == user_id and c.record.is_borne_on]
-        moves, at = _moves(some, commit, listed), max((c.record.updated_at for c in some), default=now)
+        moves, at = (
+            _changed_things(some, commit, listed),
+            max((c.record.updated_at for c in some), default=now),
+        )
         for _ in range(_LONGEST_CHAIN):
             resting = Filter(user_id, statuses=("active", "stale"), ref_ids=tuple(moves))
-            further: dict[str, _Move] = {}
+            further: dict[str, _ChangedThing] = {}
             for old in listed(resting) if moves else ():
                 new = None if old.id in known else _after(old, moves, now, at)
                 if new is None or (new.status == "active" != old.status and _is_taken(new, listed)):
@@ -60,18 +63,18 @@ def settled(commit: Commit, listed: Listing, now: float) -> Commit:
                 if new.status != old.status and (file := _name(new)):
                     is_gone, state = new.status != "active", _state(old)
                     was, becomes = (state, None) if is_gone else (None, state)
-                    further[file] = _Move(was, becomes, new.id, is_gone)
+                    further[file] = _ChangedThing(was, becomes, new.id, is_gone)
             moves = further
     return replace(commit, changes=tuple(changes), audit=tuple(events))
 
 
-def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str, _Move]:
+def _changed_things(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str, _ChangedThing]:
     """Changed metrics, files and tables by name."""
     ids = tuple(change.record.id for change in some if change.expects is not None)
     olds = listed(Filter(ids=ids, statuses=("active",))) if ids else ()
     before = {(_name(old) or old.id, old.attribute): old for old in olds}
     told = {event.record_id: event for event in commit.audit}
-    moves: dict[str, _Move] = {}
+    moves: dict[str, _ChangedThing] = {}
     for new in sorted((change.record for change in some), key=lambda record: record.status == "active"):
         name, event = _name(new), told.get(new.id)
         old = before.get((name or new.id, new.attribute))
@@ -80,17 +83,17 @@ def _moves(some: Sequence[Change], commit: Commit, listed: Listing) -> dict[str,
         if new.status != "active":
             if old is not None and new.attribute == ARTIFACT:
                 moves |= dict.fromkeys(
-                    [name] if name else tables, _Move(None, new.id, new.id, is_change=False)
+                    [name] if name else tables, _ChangedThing(None, new.id, new.id, is_change=False)
                 )
         elif name is None:
             if old is None or (event is not None and event.reason == WRITTEN_ANEW):
-                moves |= dict.fromkeys(tables, _Move(None, None, new.id, is_change=True))
+                moves |= dict.fromkeys(tables, _ChangedThing(None, None, new.id, is_change=True))
         elif new.attribute != ARTIFACT or any(_parts(new)):
             old = old or _elsewhere(new, listed)
             is_same = old is None or (event is not None and event.op in _SAME)
             is_other = not is_same and old is not None and _is_other(old, new)
             if old is not None or new.attribute != ARTIFACT:
-                moves[name] = _Move(_state(old) if old else None, _state(new), new.id, is_other)
+                moves[name] = _ChangedThing(_state(old) if old else None, _state(new), new.id, is_other)
     return {name: move for name, move in moves.items() if move.is_change or move.was != move.now}
 
 
@@ -136,7 +139,7 @@ def _is_other(old: Record, new: Record) -> bool:
     return verdict.instead >= INSTEAD_FROM
 
 
-def _after(old: Record, moves: Mapping[str, _Move], now: float, at: float) -> Record | None:
+def _after(old: Record, moves: Mapping[str, _ChangedThing], now: float, at: float) -> Record | None:
     """The changed record; None: it stays as it is. `at`: when the changes were said."""
     held = old.unsettled
     if old.status != "active" and not held:

@@ -89,11 +89,11 @@ def digest(said: Sequence[Said], before: Sequence[Line] = ()) -> tuple[Line, ...
         reply = next((each for each in said[place + 1 : place + 2] if not each.is_users), None)
         earlier = said[place - 1] if place else None
         for each in _read(message, reply, earlier, place, spoken):
-            found = _without_what_is_over(found, each) if isinstance(each, _Over) else [*found, each]
+            found = _without_what_is_over(found, each) if isinstance(each, _Ending) else [*found, each]
         spoken.update(terms(message.text[:_MOST_READ]))
     last = len(said) - 1
     kept = (each for each in found if not each.is_promise or each.place > last - _STILL_PROMISED)
-    lines = _capped(_once(kept))
+    lines = _capped(_without_repeats(kept))
     return tuple(each.line for each in lines) if _tells_something(lines) else ()
 
 
@@ -131,13 +131,13 @@ def together(digests: Iterable[Sequence[Line]]) -> tuple[Line, ...]:
             each = _Sentence(line, frozenset(terms(line.text)), place)
             found = [
                 *(
-                    _without_what_is_over(found, _Over(line.text))
+                    _without_what_is_over(found, _Ending(line.text))
                     if line.section in ("done", "next")
                     else found
                 ),
                 each,
             ]
-    return tuple(each.line for each in _capped(_once(found)))
+    return tuple(each.line for each in _capped(_without_repeats(found)))
 
 
 def is_open(lines: Iterable[Line]) -> bool:
@@ -152,7 +152,7 @@ def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class _Over:
+class _Ending:
     """An ending: of everything that was open, or of what a sentence reports as done.
 
     Of what it does not name it may tell what was said since this place.
@@ -164,7 +164,7 @@ class _Over:
 
 def _read(
     message: Said, reply: Said | None, earlier: Said | None, place: int, spoken: Set[str]
-) -> Iterator[_Sentence | _Over]:
+) -> Iterator[_Sentence | _Ending]:
     """A message's sentences for the digest, and the endings it reports.
 
     Args:
@@ -186,9 +186,9 @@ def _read(
             if section == "learned" and earlier is not None and _asks_what_is_next(earlier):
                 section = "next"
         if section is None:
-            yield _Over()
+            yield _Ending()
             continue
-        yield _Over(text, place - _NEAR)
+        yield _Ending(text, place - _NEAR)
         if section == "next" and len(held) < _LEAST_TERMS and earlier is not None:
             yield from _put_off(earlier, place - 1)  # "Fine, tomorrow."
             continue
@@ -304,7 +304,7 @@ def _sentences_of(text: str, *, is_users: bool) -> tuple[str, ...]:
     return tuple(each for each in every if not gives_orders([each], by_others=not is_users))
 
 
-def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence]:
+def _without_what_is_over(found: list[_Sentence], over: _Ending) -> list[_Sentence]:
     """The lines without those that are no longer open.
 
     A sentence that names nothing tells of what was left open last, shortly before.
@@ -319,7 +319,7 @@ def _without_what_is_over(found: list[_Sentence], over: _Over) -> list[_Sentence
     return [each for each in found if each not in ended]
 
 
-def _once(found: Iterable[_Sentence]) -> Iterator[_Sentence]:
+def _without_repeats(found: Iterable[_Sentence]) -> Iterator[_Sentence]:
     """Keep each sentence once, where it was said last."""
     last = {each.terms: each for each in found}
     yield from sorted(last.values(), key=lambda each: each.place)

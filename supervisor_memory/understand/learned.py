@@ -71,7 +71,7 @@ def features(text: str, common: frozenset[str]) -> frozenset[str]:
     """
     pieces = _WORD.findall(_CUT.sub(".", text))  # a clause before a question reads like a sentence
     said = ["^", *("#" if each.isdigit() else each.lower() for each in pieces), "$"]
-    bones = ["^", *(_bone(each, common) for each in pieces), "$"]
+    bones = ["^", *(_skeleton_element(each, common) for each in pieces), "$"]
     return frozenset(
         {
             *_runs(said, 1, 2),
@@ -88,7 +88,7 @@ def _runs(pieces: Sequence[str], shortest: int, longest: int) -> Iterator[str]:
         yield from (" ".join(pieces[n : n + length]) for n in range(len(pieces) - length + 1))
 
 
-def _bone(piece: str, common: frozenset[str]) -> str:
+def _skeleton_element(piece: str, common: frozenset[str]) -> str:
     """An element of a sentence's skeleton: a common word, character or mark itself, else the word's shape."""
     if piece.lower() in common or not (piece[0].isascii() and piece[0].isalnum()):
         return piece.lower()

@@ -503,9 +503,9 @@ def _says_enough(text: str) -> bool:
 
 def _judged(sentence: str) -> Iterator[Statement]:
     """Judge a sentence; a statement and a question joined by a comma are judged apart."""
-    whole = _twice(judge(sentence))
+    whole = _with_second_reader(judge(sentence))
     if whole.does == "asks" and (clauses := without_question(sentence)):
-        before = _twice(judge(clauses))
+        before = _with_second_reader(judge(clauses))
         if before.kind is not None:
             yield before
             yield Statement(sentence[len(clauses) :].strip(), "asks", "question", start=len(clauses))
@@ -513,7 +513,7 @@ def _judged(sentence: str) -> Iterator[Statement]:
     yield whole
 
 
-def _twice(found: Statement) -> Statement:
+def _with_second_reader(found: Statement) -> Statement:
     """The verdict of the rules or, where they have none, of the second reader.
 
     What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge,

@@ -110,7 +110,7 @@ _SECONDS_OF_REST: Final = 60.0
 _SECONDS_OF_A_STEP: Final = 600.0
 """What hangs for so long is left alone."""
 _SECONDS_AT_THE_END: Final = 20.0
-_OPENED: "weakref.WeakSet[_Aside]" = weakref.WeakSet()
+_OPENED: "weakref.WeakSet[_BackgroundWork]" = weakref.WeakSet()
 
 
 @atexit.register
@@ -119,7 +119,7 @@ def _end_all() -> None:
         each.end()
 
 
-class _Aside:
+class _BackgroundWork:
     """A base for background work on users, read off the state of the store; nothing here raises.
 
     Noted here is only where to look next, so what a process leaves is done by the next one that recalls or
@@ -235,7 +235,7 @@ class _Aside:
         raise NotImplementedError
 
 
-class MessageVectors(_Aside):
+class MessageVectors(_BackgroundWork):
     """Embeds session messages in the background: those just kept, and once a process all that a user has.
 
     The store tells which have no vector.
@@ -253,7 +253,7 @@ class MessageVectors(_Aside):
         )
 
 
-class Digests(_Aside):
+class Digests(_BackgroundWork):
     """Makes the digests of sessions that have ended, in the background; `upkeep/digest.py` says which.
 
     A process looks at all sessions of a user when it meets them first. Whenever they have gone on to another

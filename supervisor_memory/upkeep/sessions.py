@@ -277,7 +277,7 @@ class Sessions:
             if not doomed and not kept:
                 break
             try:
-                summaries = _let_go(scope, doomed, kept, ports, actor=by)
+                summaries = _unlink(scope, doomed, kept, ports, actor=by)
             except Conflict:
                 continue
             ids, trimmed = [r.id for r in doomed], [*(r.id for r in kept), *summaries]
@@ -372,7 +372,7 @@ def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record
     told = Filter(user_id, ref_ids=tuple(said), statuses=None).everywhere() if said else ()
     states = replace(states_of(user_id, session_id), statuses=None)
     found = {r.id: r for r in there} | {r.id: r for where in (*told, states) for r in every(where, ports)}
-    doomed = {record.id: record for record in found.values() if _goes(record, scope, said)}
+    doomed = {record.id: record for record in found.values() if _is_only_from_session(record, scope, said)}
     doomed |= {record.id: record for record in derived_from(doomed, user_id, ports.read_store())}
     return [*doomed.values()], [record for record in found.values() if record.id not in doomed]
 
@@ -389,7 +389,7 @@ def every(where: Filter, ports: Ports) -> Iterator[Record]:
         where = where.after(page[-1])
 
 
-def _goes(record: Record, scope: Scope, said: set[str]) -> bool:
+def _is_only_from_session(record: Record, scope: Scope, said: set[str]) -> bool:
     """Whether a record has no source but the session."""
     if record.layer == "history" or record.family == DIGEST_FAMILY:
         return scope.session_id in (record.source.session_id, record.attribute)
@@ -397,7 +397,7 @@ def _goes(record: Record, scope: Scope, said: set[str]) -> bool:
     return present <= said if present else record.source.session_id == scope.session_id
 
 
-def _let_go(
+def _unlink(
     scope: Scope, doomed: Sequence[Record], kept: Sequence[Record], ports: Ports, *, actor: str
 ) -> Sequence[str]:
     """Cut the links of other records to a session; returns the ids of the summaries that are made anew."""

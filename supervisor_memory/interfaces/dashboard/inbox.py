@@ -65,13 +65,13 @@ def inbox(visit: Visit) -> Response:
     asked, after = Asked.of(visit), visit.asked("after") or None
     found = waiting(visit, asked)
     if not found and visit.asked("said") and any(map(visit.asked, IN_ADDRESS)):
-        return _wider(visit, asked)
-    rest = _behind(found, after)
+        return _to_whole_inbox(visit, asked)
+    rest = _after_cursor(found, after)
     page = rest[:_PAGE]
     decided = visit.shelf.decided(visit.asker)
     return visit.page(
         "inbox.html",
-        waiting=[each for record in page if (each := _beside(visit, record)) is not None],
+        waiting=[each for record in page if (each := _with_context(visit, record)) is not None],
         groups=_groups(asked, found),
         like=asked.like,
         after=after,
@@ -82,14 +82,14 @@ def inbox(visit: Visit) -> Response:
     )
 
 
-def _wider(visit: Visit, asked: Asked) -> Response:
+def _to_whole_inbox(visit: Visit, asked: Asked) -> Response:
     """Redirect to the next proposals where the last decision has emptied the filter."""
     kept = {**visit.request.query_params} | dict.fromkeys(IN_ADDRESS, "") | {"after": ""}
     user = asked.user if asked.is_narrow else ""
     return visit.go("/inbox", **{name: each for name, each in (kept | {"user": user}).items() if each})
 
 
-def _behind(found: list[Record], after: str | None) -> list[Record]:
+def _after_cursor(found: list[Record], after: str | None) -> list[Record]:
     """The proposals behind a cursor."""
     at = next((at for at, record in enumerate(found, start=1) if record.cursor == after), 0)
     return found[at:]
@@ -112,7 +112,7 @@ def _groups(asked: Asked, found: Iterable[Record]) -> list[Group]:
     return sorted((each for each in groups if each.n >= _ALIKE_FROM), key=order)[:_MOST_GROUPS]
 
 
-def _beside(visit: Visit, record: Record) -> Waiting | None:
+def _with_context(visit: Visit, record: Record) -> Waiting | None:
     """A proposal beside the known record; None: another reviewer has decided on it meanwhile."""
     shown = _shown(visit, record)
     if shown is None:
@@ -198,7 +198,7 @@ def _decided(visit: Visit, what: str, verb: Verb) -> Response:
     text = _text(visit, id_)
     done = verb(id_)
     visit.shelf.decided(visit.asker).append(Decision(what, (id_,), text, done.status))
-    return _back(visit, what)
+    return _to_inbox(visit, what)
 
 
 def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Response:
@@ -219,7 +219,7 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
             came["left"] += 1
         else:
             done.append(id_)
-            came[_came(result)] += 1
+            came[_outcome_of(result)] += 1
     came["left"] += len(verbs[TOGETHER:])
     came["n"] = len(done) - (came["rejected"] + came[_SETTLED] if what == "split" else 0)
     if what == "reject":
@@ -228,10 +228,10 @@ def _all_decided(visit: Visit, what: str, verbs: list[tuple[str, Verb]]) -> Resp
     if done:
         of_them = {name: n for name, n in came.items() if name not in ("decided", "left")}
         visit.shelf.decided(visit.asker).append(Decision(what, tuple(done), "", "", of_them))
-    return _back(visit, f"{what}-all", **came)
+    return _to_inbox(visit, f"{what}-all", **came)
 
 
-def _came(result: WriteResult) -> str:
+def _outcome_of(result: WriteResult) -> str:
     """The name, in NUMBERS, of the outcome of a decision."""
     if result.reason in ("rejected", _SETTLED):
         return result.reason
@@ -248,7 +248,7 @@ def undo(visit: Visit) -> Response:
     """Undo the caller's latest decision, on one proposal or many. Called again, undo the one before."""
     decided = visit.shelf.decided(visit.asker)
     if not decided:
-        return _back(visit, "nothing-to-undo")
+        return _to_inbox(visit, "nothing-to-undo")
     by, last, left = visit.asker.name, decided.pop(), 0
     for id_ in reversed(last.ids):
         try:
@@ -256,13 +256,13 @@ def undo(visit: Visit) -> Response:
         except (Conflict, RecordNotFound):
             left += 1
     if left == len(last.ids):
-        return _back(visit, "changed-since")
+        return _to_inbox(visit, "changed-since")
     if len(last.ids) == 1:
-        return _back(visit, "undo")
-    return _back(visit, "undo-all", n=len(last.ids) - left, left=left)
+        return _to_inbox(visit, "undo")
+    return _to_inbox(visit, "undo-all", n=len(last.ids) - left, left=left)
 
 
-def _back(visit: Visit, said: str, **numbers: int) -> Response:
+def _to_inbox(visit: Visit, said: str, **numbers: int) -> Response:
     """Redirect to the inbox with the filter it had."""
     kept = {name: value for name in IN_ADDRESS if (value := visit.form.get(name, ""))}
     return visit.go("/inbox", said=said, **kept, **{name: str(n) for name, n in numbers.items() if n})

@@ -217,7 +217,7 @@ def _tools(acting: Acting) -> list[Tool[Any]]:
     return [tool for tool in TOOLS if acting.may_write or not tool.writes]
 
 
-class _Short(GenerateJsonSchema):
+class _SchemaWithoutTitles(GenerateJsonSchema):
     """Schemas without titles, which only repeat names: a client reads all of them at its start."""
 
     def field_title_should_be_set(self, schema: Any) -> bool:
@@ -229,8 +229,10 @@ def _listed(tool: Tool[Any]) -> types.Tool:
         name=tool.name,
         title=tool.title,
         description=tool.told,
-        input_schema=tool.given.model_json_schema(schema_generator=_Short),
-        output_schema=tool.gives.model_json_schema(schema_generator=_Short, mode="serialization"),
+        input_schema=tool.given.model_json_schema(schema_generator=_SchemaWithoutTitles),
+        output_schema=tool.gives.model_json_schema(
+            schema_generator=_SchemaWithoutTitles, mode="serialization"
+        ),
         annotations=types.ToolAnnotations(
             title=tool.title,
             read_only_hint=not tool.writes,

@@ -53,12 +53,12 @@ def decide_again(
         elif now is not None and now.status == "deleted" and now.updated_at >= record.updated_at:
             continue  # whoever deleted it said so later
         elif now is not None and now.status == "active" and now.content_hash == record.content_hash:
-            _lay_over(record, now, view)
+            _merge_into(record, now, view)
         elif record.user_id.startswith(TEAM):
             if now is None:  # another was promoted in its place meanwhile; a person can restore this one
                 _keep_as_history(record, view)
         else:
-            merged |= _say_again(record, now, insert, view)
+            merged |= _insert_again(record, now, insert, view)
     return merged
 
 
@@ -78,7 +78,7 @@ def _set_aside(record: Record, now: Record | None, view: Deciding) -> None:
         _commit(Change(shall_be, expects=now.version), op, view)
 
 
-def _lay_over(record: Record, now: Record, view: Deciding) -> None:
+def _merge_into(record: Record, now: Record, view: Deciding) -> None:
     """Merge the metadata of a record into the stored record with the same words."""
     shall_be = replace(
         now,
@@ -93,7 +93,7 @@ def _lay_over(record: Record, now: Record, view: Deciding) -> None:
         _commit(Change(shall_be, expects=now.version), "update", view)
 
 
-def _say_again(
+def _insert_again(
     record: Record, now: Record | None, insert: tuple[Inserting, ...], view: Deciding
 ) -> Mapping[str, str]:
     source, value = record.source, record.metadata.get("value")

@@ -348,13 +348,11 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
     judge = rules.judge if candidate.target is None else by_model
     decision = judge(_whole(candidate), rivals, view.reading)
     if isinstance(decision, Replace) and candidate.target is None:
-        decision = _unless_said_since(decision, candidate, rivals, rules)
+        decision = _unless_older(decision, candidate, rivals, rules)
     return _follow(decision, candidate, _with_a_free_subject(decision, rivals), draft, rules)
 
 
-def _unless_said_since(
-    decision: Replace, candidate: Candidate, rivals: RivalsThere, rules: _Rules
-) -> Decision:
+def _unless_older(decision: Replace, candidate: Candidate, rivals: RivalsThere, rules: _Rules) -> Decision:
     """Decide against a record said after the candidate, if the candidate would replace that one as well."""
     when, trust = rivals.new.updated_at, _trust(rivals.new)
 
@@ -460,7 +458,7 @@ def _change(
         draft.change(old, changed(old, new, new.content), "updated", WRITTEN_ANEW)
     elif is_same:
         is_hidden = view.hides(new.content) and _trust(new) == _trust(old)
-        _say_again(old, new, draft, is_hidden=is_hidden)
+        _note_repeated(old, new, draft, is_hidden=is_hidden)
     elif _trust(new) < _trust(old):
         reason, alone = "beside-what-the-user-said", replace(new, subject=None, attribute=None)
         draft.insert(alone, reason=reason, nearest=old, apart="trust")
@@ -486,14 +484,14 @@ def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _
     is not quoted as a statement."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
-    back = _left_of(old, decision, draft, rules) if decision.rest else None
+    back = _rest_of(old, decision, draft, rules) if decision.rest else None
     if back is None:
         back = replace(old, status="stale", valid_to=new.updated_at)
     back = replace(back, updated_at=new.updated_at)
     return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", decision.reason)
 
 
-def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:
+def _rest_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:
     """The rest of a partly retracted record, described like a new record; None if another record says the
     same."""
     told = describe(decision.rest, old.kind, source=old.source)
@@ -514,7 +512,7 @@ def _left_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Rec
     )
 
 
-def _say_again(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:
+def _note_repeated(old: Record, new: Record, draft: Draft, *, is_hidden: bool) -> None:
     """Note that the same words were said again."""
     if is_hidden:
         return _renew(old, new, draft)

@@ -81,7 +81,7 @@ _FOR_SAID = 1 / 3
 def _fitting(hits: Sequence[Hit], tongue: str, view: ReadStore) -> tuple[Sequence[Hit], str, int]:
     """The hits that the budget holds, the note of them, and its size in tokens."""
     settings = view.settings
-    room = _Room(tongue, view)
+    room = _Budget(tongue, view)
     standing = [hit for hit in hits if "standing" in hit.parts]
     joined = [hit for hit in hits if hit.found == FOUND_AS]
     answers = [
@@ -125,7 +125,7 @@ class _Line(NamedTuple):
     of_text: int
 
 
-class _Room:
+class _Budget:
     """The tokens and lines that are left in a note, and the hits chosen so far."""
 
     def __init__(self, tongue: str, view: ReadStore) -> None:

@@ -42,12 +42,12 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
     asked = frozenset(plan.query.terms)
     candidates = [*plan.hits, *(each.hit for each in plan.dropped)]
     if unknown := _unknown(turn.text, candidates, several=several):
-        way = _way(counted, asked) if unknown == "perhaps" else ()
+        way = _path(counted, asked) if unknown == "perhaps" else ()
         kept = {hit.record.id for hit in (*_needed(counted), *way)}
     elif several or _is_known(candidates, asked):
         return plan
     else:
-        kept = {hit.record.id for hit in _way(counted, asked) or _needed(counted)}
+        kept = {hit.record.id for hit in _path(counted, asked) or _needed(counted)}
     others = {hit.record.id for hit in counted} - kept
     return plan.keeping((hit for hit in plan.hits if hit.record.id not in others), others="no-answer")
 
@@ -105,20 +105,20 @@ def _is_known(hits: Iterable[Hit], asked: frozenset[str]) -> bool:
     return together(alike, len(held & asked) / max(1, len(asked))) >= KNOWN
 
 
-def _way(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
+def _path(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
     """The path from one of the best records, over shared names, with most words of the question, the shortest
     of such paths; empty where no step gains a word.
 
     The words of a question of several steps are spread over its facts: a record that has few of them answers
     where the others on its way have the rest. What merely resembles the question leads nowhere.
     """
-    places = [_Place.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)[:_MOST]]
-    ways = [way for first in places[:_BEST] for way in _ways([first], places)]
+    places = [_PathRecord.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)[:_MOST]]
+    ways = [way for first in places[:_BEST] for way in _longer_paths([first], places)]
     return [place.hit for place in max(ways, key=lambda way: (_held(way), -len(way)), default=())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Place:
+class _PathRecord:
     """A record on a path: its words of the question, its other words, and the words of its names."""
 
     hit: Hit
@@ -127,16 +127,18 @@ class _Place:
     names: frozenset[str]
 
     @classmethod
-    def of(cls, hit: Hit, asked: frozenset[str]) -> "_Place":
+    def of(cls, hit: Hit, asked: frozenset[str]) -> "_PathRecord":
         held = frozenset(terms(hit.record.searched_text))
         return cls(hit, held & asked, held - asked, named_terms(hit.record.content) - asked)
 
-    def leads_to(self, other: "_Place") -> bool:
+    def leads_to(self, other: "_PathRecord") -> bool:
         """Whether one of the two names something that the other holds."""
         return not (self.names.isdisjoint(other.others) and other.names.isdisjoint(self.others))
 
 
-def _ways(way: Sequence[_Place], places: Sequence[_Place]) -> Iterator[Sequence[_Place]]:
+def _longer_paths(
+    way: Sequence[_PathRecord], places: Sequence[_PathRecord]
+) -> Iterator[Sequence[_PathRecord]]:
     """The extensions of a path that end with a record holding a further word of the question."""
     for place in places:
         if place in way or not way[-1].leads_to(place):
@@ -145,10 +147,10 @@ def _ways(way: Sequence[_Place], places: Sequence[_Place]) -> Iterator[Sequence[
         if _held(further) > _held(way):
             yield further
         if len(further) <= _STEPS:
-            yield from _ways(further, places)
+            yield from _longer_paths(further, places)
 
 
-def _held(way: Sequence[_Place]) -> int:
+def _held(way: Sequence[_PathRecord]) -> int:
     """The number of different words of the question in the records of a path."""
     return len(frozenset().union(*(place.asked for place in way)))
 

@@ -128,7 +128,7 @@ class QueueFile:
     def may_pass(self, user_id: str, gate: Gate, *, now: float) -> bool:
         """Whether starting a worker may be worthwhile; it checks again inside its own transaction."""
         with self.database.reading() as connection:
-            return _Taking(connection, user_id, now).passes(gate)
+            return _Leasing(connection, user_id, now).passes(gate)
 
     # --- being read
 
@@ -152,7 +152,7 @@ class QueueFile:
             tried: The numbers of events to leave out.
         """
         with self.database.writing(durable=False) as connection:
-            taking = _Taking(connection, user_id, now, json.dumps(list(tried)))
+            taking = _Leasing(connection, user_id, now, json.dumps(list(tried)))
             taking.bury_the_dead()
             first = taking.first()
             if first is None or (before is not None and first.event.created_at >= before):
@@ -291,7 +291,7 @@ class QueueFile:
 
 
 @dataclass(frozen=True, slots=True)
-class _Taking:
+class _Leasing:
     """The steps of leasing a user's events, inside a transaction. `tried`: numbers to leave out, as JSON."""
 
     connection: apsw.Connection
