@@ -61,7 +61,7 @@ _ONE, _ONE_ANYWAY = 0.6, 0.8
 _INSTEAD_AT_ALL, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.15, 0.45, 0.6
 _NOT_FAR = 0.4
 _JOINED = 0.15
-_TOLD_CHANGE = 0.29
+_CHANGES_IT = 0.29
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
 is one of the known text. "Anyway" is where the first look found something else; tried out on authors that the
 weights had not seen."""
@@ -187,7 +187,7 @@ def _again(look: Look) -> Verdict:
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
     differs = _differs(look.pair)
-    is_of_it = found.of_it >= _TOLD_CHANGE or not is_told
+    is_of_it = found.of_it >= _CHANGES_IT or not is_told
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
