@@ -10,7 +10,8 @@ read, English with all-MiniLM-L6-v2 and Chinese with multilingual-e5-small.
 
 Columns: ev@k, the share of the evidence among the first k; all@k, questions with all of it there; note, with
 all of it in the note. "gained" is the paired difference with its 95 % interval. Of questions that nothing
-answers: hits at 5 places, and records of a note beside standing preferences.
+answers: hits at 5 places, and records of a note beside standing preferences. Before the figures, the facts
+that merging has lost: none of them should be.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import random
 import statistics
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -127,6 +128,12 @@ def gained(before: Sequence[float], after: Sequence[float]) -> tuple[float, floa
     return statistics.mean(differences), 1.96 * spread / len(differences) ** 0.5
 
 
+def lost(memory: SupervisorMemory, texts: Iterable[str]) -> Iterator[str]:
+    """The texts that no record tells any more."""
+    known = [told(record.content) for record in memory.get_all(user_id=USER, limit=len(texts))]
+    return (text for text in texts if not any(told(text) in each for each in known))
+
+
 def measured(path: Path, beside: int) -> Mapping[str, Mapping[str, Sequence[float]]]:
     """Hops and name → without, with, gained, its interval, and how many questions."""
     texts, some = facts(path, beside), questions(path)
@@ -134,6 +141,8 @@ def measured(path: Path, beside: int) -> Mapping[str, Mapping[str, Sequence[floa
         before = figures(without, some)
     with opened(path, DEFAULT, texts) as memory:
         after = figures(memory, some)
+        for text in lost(memory, texts):
+            print(f"lost: {text}")
     return {
         str(hops): {
             name: (
