@@ -168,7 +168,11 @@ def _tells_again(pair: Pair) -> bool:
     "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". An earlier text of
     several clauses is more than such a clause repeats: the others may say what it is about."""
     clauses = pair.new.clauses
-    if len(clauses) < _SEVERAL or len(pair.old.clauses) >= _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
+    if (
+        len(clauses) < _SEVERAL
+        or len(pair.old.clauses) >= _SEVERAL
+        or any(map(_LEXICON["scope"].match, clauses))
+    ):
         return False
     is_told = pair.new.announces or pair.new.corrects
     pairs = [beside(pair.old, read(each)) for each in clauses]

@@ -3,14 +3,16 @@
 The vocabulary is that of BERT, by which the embedder cuts texts into pieces of words, too.
 """
 
+import re
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from functools import cache, lru_cache
 from importlib.resources import as_file, files
+from itertools import pairwise
 from pathlib import Path
 
-from supervisor_memory.language.terms import stem
+from supervisor_memory.language.terms import HAN, stem
 
 SHORTEST = 4
 """Letters that a term has at least: shorter ones are abbreviations, or what a stemmer left of a word."""
@@ -38,6 +40,25 @@ def unusual(some: Iterable[str]) -> Sequence[str]:
     words = [term for term in some if len(term) >= SHORTEST and term.isascii() and term.isalpha()]
     rare = [term for term in words if not _is_known(term)]
     return rare if 2 * len(rare) <= len(words) else ()
+
+
+def unusual_zh(some: Iterable[str]) -> Sequence[str]:
+    """Find the pairs of Chinese characters that are in no word of the vocabulary.
+
+    Such a pair is of a name, of a word of a trade, or of two words that meet.
+    """
+    known = _pairs_zh()
+    return [term for term in some if _PAIR.fullmatch(term) and term not in known]
+
+
+_PAIR = re.compile(f"[{HAN}]{{2}}")
+
+
+@cache
+def _pairs_zh() -> frozenset[str]:
+    """All pairs of neighbouring characters in the Chinese words."""
+    text = (files("supervisor_memory.language") / "words_zh.txt").read_text("utf-8")
+    return frozenset(first + second for first, second in pairwise(text) if "\n" not in (first, second))
 
 
 @lru_cache(maxsize=1 << 14)

@@ -21,8 +21,7 @@ MOST_HOLDERS = 64
 """A term that more records hold joins nothing."""
 MOST_TERMS = 256
 """Different terms of a text that are looked at."""
-# Weights of words outside names; a name weighs 1. Chinese names have no form of their own.
-_NO_NAME, _NO_NAME_IN_CJK = 0.3, 0.5
+_NO_NAME = 0.3  # the weight of a word outside names; a name weighs 1
 _TIES = 3  # rows that share as much with a text, up to which they are looked at before its names
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
 GO_ON = 2
@@ -147,9 +146,7 @@ def joined(
     if not near or not may_follow(near):
         return {}
     named = text.named()
-    worths = [
-        1.0 if term in named else _NO_NAME if term.isascii() else _NO_NAME_IN_CJK for term, _, _ in shared
-    ]
+    worths = [1.0 if term in named else _NO_NAME for term, _, _ in shared]
     enough = least / max(worths) * _ALMOST
     close = dict.fromkeys([row for row, most in near.items() if most >= enough], 0.0)
     for (_, rows, rarity), worth in zip(shared, worths, strict=True) if close else ():

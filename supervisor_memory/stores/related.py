@@ -28,7 +28,7 @@ from supervisor_memory.stores.namespace import (
     searched_terms,
     searched_vector,
 )
-from supervisor_memory.understand.entities import named_terms, shared
+from supervisor_memory.understand.entities import joining_terms, shared
 
 Keys: TypeAlias = npt.NDArray[np.int64]
 KeysOf: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
@@ -308,4 +308,4 @@ def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:
 
 
 def _start(text: str, weight: float = 1.0) -> Start:
-    return Start(terms(text), partial(named_terms, text), weight)
+    return Start(terms(text), partial(joining_terms, text), weight)

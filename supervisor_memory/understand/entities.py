@@ -15,7 +15,7 @@ from typing import Literal, TypeAlias
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
-from supervisor_memory.language.vocabulary import unusual
+from supervisor_memory.language.vocabulary import unusual, unusual_zh
 from supervisor_memory.understand.dates import time_words
 from supervisor_memory.understand.lineage import tables_by_words
 from supervisor_memory.understand.mentions import signs_in
@@ -48,6 +48,7 @@ _LETTERS = re.compile(r"[^\W\d_]")
 _BEGINS = re.compile(r"(?:\A|[.!?。！？:：;；\n])[\s\"'“‘(（]*\Z")
 _FILE = re.compile(r"[\\/]|\.[a-z]{2,8}\Z")
 _PARTICLES = "".join(_LEXICON.listed("particles_zh"))
+_PARTICLE = re.compile(f"[{_PARTICLES}]")
 _OWN = rf"(?:(?![{_PARTICLES}])[{HAN}])"
 _DETERMINERS = "".join(_LEXICON.listed("determiners_zh"))
 _COUNTED = f"(?<![{_DETERMINERS}])"  # 个部门 of 哪个部门 is no name
@@ -128,6 +129,15 @@ def named_terms(text: str) -> frozenset[str]:
     Records that share them are about one thing, and not only alike in their words.
     """
     return _known_terms(text) if len(text) <= _LONGEST_KNOWN else _named_terms(text)
+
+
+def joining_terms(text: str) -> frozenset[str]:
+    """Collect the terms of names, and the pairs of Chinese characters that no common word has.
+
+    A text is joined to another by what both name, and Chinese names have no form of their own. Where two
+    words meet there is such a pair, too, which hardly another text has.
+    """
+    return _known_joining(text) if len(text) <= _LONGEST_KNOWN else _joining_terms(text)
 
 
 def surely_named(text: str) -> Mapping[str, frozenset[str]]:
@@ -212,6 +222,11 @@ def _named_terms(text: str) -> frozenset[str]:
     return named.union(unusual(words.keys() - named.union(parts)))
 
 
+def _joining_terms(text: str) -> frozenset[str]:
+    pairs = unusual_zh(dict.fromkeys(terms(text[:MOST_READ]))) if has_cjk(text) else ()
+    return named_terms(text).union(pair for pair in pairs if _PARTICLE.search(pair) is None)
+
+
 def _whole(parts: Sequence[str]) -> Sequence[str]:
     """The terms of an identifier as a whole, not of its parts: `depot_9` and `depot_7` are two things."""
     return [term for term in parts if "_" in term] or parts
@@ -220,6 +235,7 @@ def _whole(parts: Sequence[str]) -> Sequence[str]:
 _LONGEST_KNOWN = 2_000
 # The first hits of many questions are the same, and what joins two of them is asked for again.
 _known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_024)(_named_terms)
+_known_joining = lru_cache(maxsize=1_024)(_joining_terms)
 
 
 def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:

@@ -6,6 +6,7 @@ and little of the last. So where a hit names something that the question does no
 records that name it too (`signals/walk.py`); docs/relations.md shows what it finds, and what it costs.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from math import ceil
 
@@ -21,6 +22,8 @@ PLACES = 0.3
 """The share of the places that neighbours may take, the last ones."""
 FIRST = 3
 """Hits whose neighbours are looked for; as many stay whatever is added."""
+_FURTHER = 0.9
+"""What each further neighbour of the same hit counts beside the one before: so several hits are followed."""
 FOUND_AS = "joined"
 
 
@@ -65,10 +68,27 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
         turn.purpose == "note"
     )  # in which guidelines stand for whose tool they are about, and nobody else
     reached = (
-        hit for hit in near if not says(hit.record) and not (is_note and hit.record.attribute == GUIDELINE)
+        hit
+        for hit in _in_turn(near)
+        if not says(hit.record) and not (is_note and hit.record.attribute == GUIDELINE)
     )
     own, added = _chosen(plan.hits.items, reached, places, most)
     return _with(plan, own, added, view) if added else plan
+
+
+def _in_turn(near: Iterable[Hit]) -> Sequence[Hit]:
+    """Neighbours in the order in which they get places.
+
+    Args:
+        near: Best first.
+    """
+    of_hit = Counter[str | None]()
+    counts = dict[str, float]()
+    for hit in near:
+        first = hit.path[0].record_id if hit.path else None
+        counts[hit.record.id] = hit.parts["walk"] * _FURTHER ** of_hit[first]
+        of_hit[first] += 1
+    return sorted(near, key=lambda hit: -counts[hit.record.id])
 
 
 def _chosen(
@@ -89,7 +109,7 @@ def _chosen(
         if most is not None and len(kept) + len(added) >= most:
             last = next((h for h in reversed(kept[most - places :]) if h.record.id not in leads_to), None)
             if last is None or last.parts.get("relevance", 0.0) >= hit.parts["walk"]:
-                break
+                continue
             kept.remove(last)
         added.append(hit)
         if len(added) == places:

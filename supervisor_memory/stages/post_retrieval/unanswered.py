@@ -12,7 +12,7 @@ from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.neighbours import FOUND_AS
 from supervisor_memory.stages.post_retrieval.rank import together
 from supervisor_memory.stages.retrieval.search import least_relevance
-from supervisor_memory.understand.entities import named_terms, perhaps_named, rare_words, surely_named
+from supervisor_memory.understand.entities import joining_terms, perhaps_named, rare_words, surely_named
 from supervisor_memory.understand.questions import asks_for_several, clauses_of_questions
 from supervisor_memory.understand.statements import without_address
 
@@ -129,7 +129,7 @@ class _PathRecord:
     @classmethod
     def of(cls, hit: Hit, asked: frozenset[str]) -> "_PathRecord":
         held = frozenset(terms(hit.record.searched_text))
-        return cls(hit, held & asked, held - asked, named_terms(hit.record.content) - asked)
+        return cls(hit, held & asked, held - asked, joining_terms(hit.record.content) - asked)
 
     def leads_to(self, other: "_PathRecord") -> bool:
         """Whether one of the two names something that the other holds."""
