@@ -34,7 +34,6 @@ Keys: TypeAlias = npt.NDArray[np.int64]
 KeysOf: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
 """Takes ids of records; gives the keys of those that are stored, by id."""
 _NO_KEYS: Final = np.zeros(0, dtype=np.int64)
-_NO_ROWS: Final = np.zeros(0, dtype=np.intp)
 _UNKNOWN = np.float32(-2.0)
 _MOST_HOLDERS = 4_096  # of a word of the question, where there are no vectors
 _FEW = 64  # rows that are compared with the question to tell how much a row can be like it

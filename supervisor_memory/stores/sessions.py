@@ -4,6 +4,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, Final
 
 from supervisor_memory.errors import BackendUnavailable, InvalidContent
@@ -55,7 +56,9 @@ def list_sessions(
         if record.source.session_id is not None:
             said[record.user_id, record.source.session_id].append(record)
     rows = [_row(key, messages) for key, messages in said.items()]
-    first = sorted((row for row in rows if _matches(row, where, after)), key=_place, reverse=True)[:limit]
+    first = sorted(
+        (row for row in rows if _matches(row, where, after)), key=attrgetter("place"), reverse=True
+    )[:limit]
     if not first:
         return ()
     states = {(each.user_id, each.attribute or ""): each for each in _states(backend, where)}
@@ -83,7 +86,9 @@ def list_parties(
     for row in list_sessions(backend, Filter(user_id), limit=_ALL):
         for id_ in (row.user_id,) if party == "user" else row.agents:
             of_party[id_].append(row)
-    parties = sorted((_party(id_, rows) for id_, rows in of_party.items()), key=_party_place, reverse=True)
+    parties = sorted(
+        (_party(id_, rows) for id_, rows in of_party.items()), key=attrgetter("place"), reverse=True
+    )
     return tuple(each for each in parties if after is None or each.place < after)[: max(0, limit)]
 
 
@@ -184,17 +189,9 @@ def _row(key: tuple[str, str], messages: Sequence[Record]) -> SessionRow:
     return SessionRow(key[1], key[0], tuple(agents), min(times), max(times), len(messages))
 
 
-def _place(row: SessionRow) -> tuple[float, str, str]:
-    return row.place
-
-
 def _party(id_: str, rows: Sequence[SessionRow]) -> PartyRow:
     first, last = min(row.first_at for row in rows), max(row.last_at for row in rows)
     return PartyRow(id_, len(rows), sum(row.messages for row in rows), first, last)
-
-
-def _party_place(row: PartyRow) -> tuple[float, str]:
-    return row.place
 
 
 def _matches(row: SessionRow, where: Filter, after: tuple[float, str, str] | None) -> bool:

@@ -15,7 +15,7 @@ from supervisor_memory.stores.changes import Vector, from_bytes, from_text
 from supervisor_memory.stores.protocol import Stored
 from supervisor_memory.stores.sqlite.pages import Pages, Row, Value
 
-_RECORD, _VERSION, _VECTOR, _AUDIT, _ACCESS = 18, 3, 4, 10, 11
+_RECORD, _ACCESS = 18, 11  # columns of the tables `records` and `access`
 _KEY_BYTES: Final = 32
 _UUID_BYTES: Final = 16
 _HEX: Final = re.compile(r"[0-9a-f]{64}\Z")
