@@ -1,4 +1,4 @@
-"""How much of what could be tried is: all with SLOW, as in `make slow`, and a part of it in `make test`."""
+"""The share of cases that run: all of them with SLOW, as in `make slow`, and a part in `make test`."""
 
 import os
 
@@ -14,10 +14,10 @@ case in one of them, which differs from case to case."""
 
 
 def examples(full: int) -> int:
-    """The full number of examples that are made up, or a sixth."""
+    """The full number of generated examples, or a sixth of it."""
     return full if _ALL else max(8, full // 6)
 
 
 def size(full: int, *, less: int) -> int:
-    """A size, or a smaller one that shows the same bound."""
+    """The full size, or a smaller size that reaches the same bound."""
     return full if _ALL else less

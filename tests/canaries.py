@@ -1,4 +1,4 @@
-"""A store of many users, one of whom says words that nobody else says, and a search for what is left."""
+"""A store of many users, one of whom (the victim) uses unique words, and a search for traces of them.
 
 import base64
 import hashlib
@@ -52,7 +52,7 @@ def vector_of(text: str) -> Vector:
 
 @dataclass
 class World:
-    """A memory with many users. `turns` say again what the victim said."""
+    """A memory with many users. `turns` repeat the victim's words."""
 
     memory: SupervisorMemory
     clock: FixedClock
@@ -64,7 +64,7 @@ class World:
 
     @classmethod
     def made(cls, backend: MemoryBackend, *, users: int = USERS, rounds: int = 6, seed: int = 0) -> "World":
-        """The users take turns, so that what is theirs lies between what is others'."""
+        """Fill the store user by user in turns, so that the records of users are mixed."""
         clock = FixedClock()
         settings = Settings(keep_messages=True)
         memory = SupervisorMemory(settings, backend=backend, embedder=Dense(), clock=clock)
@@ -86,12 +86,12 @@ class World:
 
     @property
     def vectors(self) -> list[Vector]:
-        """Those of the victim, of every version."""
+        """The victim's vectors, of every version."""
         records = [c.record for each in self.commits for c in each.changes]
         return [r.vector for r in records if r.user_id == self.victim and r.vector is not None]
 
     def canary(self) -> str:
-        """A word that nobody said before, every fifth of it Chinese."""
+        """A word that nobody has used before; every fifth word is Chinese."""
         if len(self.canaries) % 5 == 4:
             word = "".join(chr(self.random.choice(_CJK)) for _ in range(_LONG // 2))
         else:
@@ -100,7 +100,7 @@ class World:
         return word
 
     def of_others(self) -> list[object]:
-        """All that the others can see, to the byte; numbers but for what float32 rounds."""
+        """Everything that the other users can see, to the byte; numbers up to the rounding of float32."""
         seen: list[object] = []
         for user in self.others:
             for families in (None, (SESSION_FAMILY, DIGEST_FAMILY)):
@@ -114,7 +114,7 @@ class World:
         return traces(directory, self.canaries, self.vectors)
 
     def _say(self, user: str, number: int) -> None:
-        """Something of every kind: stated, changed, deleted, brought by an agent, said in a session."""
+        """Write records of every kind: stated, changed, deleted, from an agent, said in a session."""
         word = self.canary if user == self.victim else lambda: f"plain{self.random.randrange(10**9)} {user}"
         memory, session, filler = self.memory, f"session-{word()}", " and so on" * self.random.randrange(40)
         scope = Scope(user, session_id=session)
@@ -164,7 +164,7 @@ def left_of(backend: MemoryBackend, user: str) -> list[Record]:
 
 
 def traces(directory: Path, canaries: Iterable[str], vectors: Iterable[Vector]) -> list[str]:
-    """Where in the files of a directory an end of a canary or of a vector is, in any way of writing it."""
+    """The places in the files of a directory with an end of a canary or of a vector, in any encoding."""
     fragments: dict[bytes, str] = {}
     for word in canaries:
         size = len(word) // 2  # it may be cut or packed, so that its whole shows nowhere
@@ -183,14 +183,14 @@ def traces(directory: Path, canaries: Iterable[str], vectors: Iterable[Vector]) 
 
 
 def whole(directory: Path, texts: Iterable[str]) -> set[str]:
-    """Those of the texts, of eight bytes and more, that the files of a directory hold, however written."""
+    """The given texts, of eight bytes and more, that are in the files of a directory, in any encoding."""
     fragments = {bytes_: text for text in texts for bytes_ in _written(text) if len(bytes_) >= _WORD}
     files = [file for file in directory.rglob("*") if file.is_file()]
     return {fragments[found] for file in files for found in _found(fragments, file.read_bytes())}
 
 
 def _found(fragments: Iterable[bytes], content: bytes) -> Iterator[bytes]:
-    """The fragments that the content holds; all by their first eight bytes at once."""
+    """The fragments in the content, looked up together by their first eight bytes."""
     by_start: dict[int, list[bytes]] = {}
     for fragment in fragments:
         by_start.setdefault(int.from_bytes(fragment[:_WORD], "little"), []).append(fragment)
@@ -216,7 +216,7 @@ def _written(text: str) -> Iterator[bytes]:
 
 
 def _packed(content: bytes) -> Iterator[bytes]:
-    """As hex, and as the middle of something in base64, wherever it begins."""
+    """The text in hex, and inside of base64 at each possible offset."""
     yield from (content.hex().encode(), content.hex().upper().encode())
     for before in range(3):
         packed = base64.b64encode(bytes(before) + content)

@@ -1,4 +1,4 @@
-"""Many small cases as one test: as tests of their own, each costs more than what it looks at."""
+"""Many small cases as one test, since a test of its own costs more than the case itself."""
 
 import inspect
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +12,7 @@ __all__ = ["every_case"]
 def every_case(
     names: str | Sequence[str], cases: Iterable[Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make one test of a function that takes a case; it tells of every case that fails.
+    """Make one test of a function that takes a case; the test reports every case that fails.
 
     What else the function takes are fixtures, which all cases share: each leaves them as they were.
 

@@ -32,8 +32,8 @@ GOLDEN = (5**0.5 - 1) / 2
 
 
 def _files_lie_in_memory() -> None:
-    """Where there is room: a disk that syncs takes a third of the time, and proves nothing of a process that
-    is killed. `TMPDIR` says otherwise, and is the disk in `make slow` and `make faults`."""
+    """Keep temporary files in memory where there is room: syncing a disk takes a third of the time, and does
+    not matter for killed processes. `TMPDIR` overrides it; `make slow` and `make faults` use the disk."""
     if "TMPDIR" not in os.environ and os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > ROOM:
         os.environ["TMPDIR"] = tempfile.tempdir = str(MEMORY)
 
@@ -60,7 +60,7 @@ def flights(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture
 def beside_flights(flights: Path, tmp_path: Path) -> Path:
-    """A directory in which a program of the demo finds its database."""
+    """A directory for running a program of the demo, with its database."""
     demo = tmp_path / ".demo"
     demo.mkdir()
     (demo / "flights.sqlite").symlink_to(flights)
@@ -74,7 +74,7 @@ def clock() -> FixedClock:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[None]:
-    """What is made meanwhile stays: looking for garbage in it took a fifth of the time."""
+    """Collect the tests without garbage collection, which took a fifth of the time."""
     gc.disable()
     try:
         return (yield)
@@ -83,7 +83,8 @@ def pytest_collection() -> Iterator[None]:
 
 
 def _is_chosen(item: pytest.Item, function: str) -> bool:
-    """Whether a case runs: of two that differ in what `either` names, one, by a hash of the rest."""
+    """Whether a case runs: of two cases that differ only in the `either` parameter one runs, chosen by a hash
+    of the rest."""
     mark = item.get_closest_marker("either")
     if mark is None or not isinstance(item, pytest.Function):
         return True
@@ -94,7 +95,8 @@ def _is_chosen(item: pytest.Item, function: str) -> bool:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """With SLOW, as in `make slow`, all tests run, and all cases of a test that is asked for by its name.
+    """Leave out tests and cases by their marks. With SLOW, as in `make slow`, all run, and so do all cases of
+    a test that is named.
 
     Else those marked `slow` are left out, and of the cases of what is marked `one_in(n)` one of n runs: of a
     function its parameters, at least one, of a class its tests, of a parameter's values those that bear the
@@ -136,7 +138,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
-    """What was imported stays to the end; without this, each full collection of garbage walks all of it.
+    """Freeze the imported objects, which stay to the end, so that no full garbage collection walks them.
 
     Garbage is looked for less often than Python does, which took 40 s of the processor of a run.
 

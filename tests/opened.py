@@ -1,4 +1,4 @@
-"""One of every backend, for tests of what holds whichever it is."""
+"""One backend of each kind, for tests that hold with any backend."""
 
 import contextlib
 from collections.abc import Callable, Iterator

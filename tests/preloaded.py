@@ -1,4 +1,4 @@
-"""What programs import, and the rules that they compile, once for all that are forked off (`programs.py`).
+"""The imports and compiled rules of the tests' programs, made once before they are forked (`programs.py`).
 
 Nothing here may start a thread or make an id: each program begins with what is here.
 """

@@ -1,4 +1,5 @@
-"""Programs in processes of their own, which need not each import for two seconds what all of them import.
+"""Programs in processes of their own, forked from a server that has done the common imports, which take two
+seconds.
 
 They are forked off a server that has imported the packages, and end as an interpreter ends. With SLOW, as in
 `make slow`, each is a new interpreter.
@@ -42,13 +43,13 @@ def forks(test: Test) -> Test:
 
 
 def environment(**given: str) -> dict[str, str]:
-    """What is set here but for memory, whose deadlines are such that a busy machine keeps them."""
+    """This process's environment, with deadlines of memory that even a busy machine keeps."""
     ours = Settings.env_names().values()
     return {n: v for n, v in os.environ.items() if n not in ours} | UNHURRIED | given
 
 
 class Program(Protocol):
-    """What can be done with one that was started: some of what `subprocess.Popen` can."""
+    """A started program, with a part of the interface of `subprocess.Popen`."""
 
     @property
     def stdin(self) -> IO[str] | None: ...
@@ -206,7 +207,7 @@ class _Forked:
 
 
 class _Descriptor:
-    """One that goes to another process when it is pickled."""
+    """A file descriptor that is sent to another process when it is pickled."""
 
     def __init__(self, number: int) -> None:
         self._number = number

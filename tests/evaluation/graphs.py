@@ -1,4 +1,4 @@
-"""A supervisor whose model tells the project code that it reads anywhere in its prompt, and its troubles."""
+"""A supervisor that answers with the project code in its prompt, and variants that fail."""
 
 import re
 from typing import Any
@@ -14,7 +14,7 @@ CODE = re.compile(r"X-\d+")
 
 
 class Reading(BaseChatModel):
-    """Answers with the last code in its prompt. It is confused by notes where asked to be."""
+    """A model that answers with the last code in its prompt; optionally, notes confuse it."""
 
     confused: bool = False
 
@@ -52,12 +52,12 @@ def _built(model: BaseChatModel) -> Any:
 
 
 def team() -> Any:
-    """It answers what it reads."""
+    """A team that answers with the code it reads."""
     return _built(Reading())
 
 
 def confused_team() -> Any:
-    """It answers wrongly once it is told a note."""
+    """A team that answers wrongly once it has a note."""
     return _built(Reading(confused=True))
 
 

@@ -1,4 +1,4 @@
-"""Processes that write and tell what was acknowledged, and that are killed."""
+"""Processes that write, report what was acknowledged, and are killed."""
 
 import os
 import signal
@@ -68,7 +68,7 @@ def everything_in(pipe: int) -> bytes:
 
 
 def commits(seed: int) -> Iterator[tuple[Change, AuditEvent]]:
-    """What a busy graph commits, without end: new records with vectors, changes, deletions."""
+    """An endless stream of commits, as of a busy graph: new records with vectors, changes, deletions."""
     chance = Random(seed)
     mine: list[Record] = []
     number = 0
@@ -108,7 +108,7 @@ def _event(op: str, record: Record, before: Record | None) -> AuditEvent:
 
 
 def write_for_ever(directory: Path, pipe: int, seed: int) -> None:
-    """Commit after commit, each told once it has been acknowledged."""
+    """Commit after commit, each reported once it is acknowledged."""
     backend = SqliteBackend(directory)
     for change, event in commits(seed):
         (record,) = backend.batch(Commit((change,), (event,))).records
@@ -117,7 +117,7 @@ def write_for_ever(directory: Path, pipe: int, seed: int) -> None:
 
 @contextmanager
 def killed_later(works: Sequence[Callable[[int], None]]) -> Iterator[tuple[list[int], int]]:
-    """Children that do this with a pipe; afterwards they have been killed. Gives their ids and the pipe."""
+    """Run children with a pipe, and kill them at the end of the block. Gives their ids and the pipe."""
     reading, writing = os.pipe()
     children = [forked(lambda work=work: work(writing)) for work in works]  # type: ignore[misc]
     os.close(writing)
@@ -133,7 +133,7 @@ def killed_later(works: Sequence[Callable[[int], None]]) -> Iterator[tuple[list[
 def acknowledged_before_a_kill(
     directory: Path, *, writers: int, seed: int, seconds: float, from_the_start: bool
 ) -> list[Acknowledged]:
-    """Let writers write for so long and kill them all.
+    """Let writers write for some seconds, then kill them all; returns the acknowledged commits.
 
     Args:
         seconds: How long from the first acknowledgement on, or from the start of the processes.

@@ -1,4 +1,4 @@
-"""What the inner modules of the package say of a text or a pair, as plain data with names of its own.
+"""The results of the package's inner modules for a text or a pair, as plain data with stable names.
 
 All imports of inner modules stand here: whoever moves or renames something there changes this file alone, and
 no golden file. A value that says nothing is left out.
@@ -73,7 +73,7 @@ def _sorted(values: Any) -> list[Any]:
 
 
 def stated_in(text: str) -> Told:
-    """What the judge of sentences says of each sentence, in order."""
+    """The judgement of each sentence, in order."""
     found = read_statements(text)
     return _told(
         sentences=[
@@ -97,7 +97,7 @@ def _definition(found: Definition | None) -> Told:
 
 
 def users_turn(text: str) -> Told:
-    """The candidates of what a user says, and why its other sentences are not kept."""
+    """The candidates of a user's text, and the reasons why its other sentences are not kept."""
     found = read_user(Message("user", text))
     candidates = [
         _told(
@@ -119,7 +119,7 @@ def users_turn(text: str) -> Told:
 
 
 def explicit_write(text: str) -> Told:
-    """What an explicit write of the text is."""
+    """The candidate of an explicit write of the text."""
     found = describe(text)
     return _told(
         kind=found.kind,
@@ -131,7 +131,7 @@ def explicit_write(text: str) -> Told:
 
 
 def agents_answer(text: str) -> Told:
-    """What is kept of the text where an agent says it, and why nothing is."""
+    """The part of an agent's text that is kept, or the reason why none is."""
     kept, reason = informing(text)
     return _told(
         kept=kept if kept != text else "",
@@ -158,7 +158,7 @@ def preference(text: str) -> Told:
 
 
 def spoken_of(text: str) -> Told:
-    """Of whom a text speaks, and the one value that it states."""
+    """The people that a text is about, and the value that it states."""
     found, value = people(text), stated(text)
     return _told(
         is_i=found.is_i,
@@ -202,7 +202,7 @@ def slots_of(text: str) -> Told:
 
 
 def evidence_of(old: str, new: str) -> Told:
-    """What a pair shows without vectors, weighed by its own words alone."""
+    """The evidence of a pair without vectors, weighed by its own words alone."""
     one, other = read(old), read(new)
     pair = beside(one, other)
     weights = rarity([other, one])
@@ -311,7 +311,7 @@ def _without_ids(values: Mapping[str, Any]) -> Told:
 
 
 def said(memory: SupervisorMemory, text: str, user: str) -> list[WriteResult]:
-    """What becomes of a turn in which the user says the text."""
+    """The result of a turn in which the user says the text."""
     return memory.remember([{"role": "user", "content": text}], Scope(user))
 
 

@@ -56,7 +56,7 @@ def sentences() -> list[str]:
 
 
 def of_sentences(ask: Asked, usual: str, every: int) -> Lines:
-    """What is said of every n-th sentence, except the commonest answer."""
+    """The result for every n-th sentence, except the commonest result."""
     yield f"left out: {usual}"
     for sentence in sentences()[::every]:
         if (answer := as_json(ask(sentence))) != usual:
@@ -106,7 +106,7 @@ def pairs(name: str) -> Lines:
 
 
 def merged(name: str, *, with_vectors: bool) -> Lines:
-    """What became of each line that was written, what the store holds then, and what the audit says."""
+    """The result of each written line, then the records of the store, then the audit rows."""
     lines = _lines(name)
     with asked.opened(with_vectors=with_vectors) as memory:
         for each in replay(lines, memory):
@@ -115,7 +115,7 @@ def merged(name: str, *, with_vectors: bool) -> Lines:
 
 
 def remembered() -> Lines:
-    """The same of the turns of the junk sets, each a user of its own."""
+    """The same for the turns of the junk sets, each by a user of its own."""
     for name in JUNK:
         yield f"== {name}"
         with asked.opened(with_vectors=False) as memory:
@@ -126,7 +126,7 @@ def remembered() -> Lines:
 
 
 def remembered_of_one(*, with_vectors: bool) -> Lines:
-    """The same where one user says all of it, so that what is said later meets what was said before."""
+    """The same with all turns by one user, so that later turns meet the records of earlier ones."""
     with asked.opened(with_vectors=with_vectors) as memory:
         for line in (line for name in JUNK for line in benchmarks.junk.replay.read(name)):
             if line.role == "user":
@@ -145,7 +145,7 @@ def _store(memory: Any, users: Iterable[str]) -> Lines:
 
 
 def recalled(name: str, *, with_vectors: bool) -> Lines:
-    """For questions of a set: the ids and the text of the note, and the best hits whatever they are."""
+    """For the questions of a set: the ids and the text of the note, and the best hits, relevant or not."""
     corpora = read_corpora(BENCHMARKS / "quality" / f"{name}.json")
     asked_of = [(corpus, question) for corpus in corpora for question in corpus.questions]
     count = min(QUESTIONS, len(asked_of))

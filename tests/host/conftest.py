@@ -1,4 +1,4 @@
-"""The memory that most tests of hosts begin with."""
+"""The memory with which most tests of hosts begin."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.host.graphs import open_memory, seed
 
 @pytest.fixture
 def memory() -> Iterator[SupervisorMemory]:
-    """With one record in each family that a team has."""
+    """A memory with one record in each family that a team has."""
     with open_memory() as memory:
         seed(memory)
         yield memory

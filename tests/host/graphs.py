@@ -1,4 +1,4 @@
-"""Graphs, stores and looks into them that the tests of this folder share."""
+"""Graphs, stores and helpers to inspect them, shared by the tests of this folder."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -149,7 +149,7 @@ def outcomes(memory: SupervisorMemory, op: str) -> list[tuple[str, str]]:
 
 
 class Broken:
-    """A backend of which some methods fail; the rest is the inner one's."""
+    """A backend with some failing methods; the others are the inner backend's."""
 
     def __init__(self, inner: Any, **faults: Callable[..., Any]) -> None:
         self._inner = inner

@@ -105,7 +105,7 @@ class Built:
     key: str = "messages"
 
     def readers(self) -> list[tuple[str | None, ScriptedModel]]:
-        """Whose note is read, None being the supervisor, by which model."""
+        """(reader, its model) of each reader; None is the supervisor."""
         return [*([(None, self.boss)] if self.boss else []), *self.agents.items()]
 
 
@@ -114,7 +114,7 @@ Build = Callable[[SupervisorMemory | None, InMemorySaver], Built]
 
 @dataclasses.dataclass(frozen=True)
 class Host:
-    """A kind of graph, named by what is said of it.
+    """A kind of graph, with its name.
 
     Args:
         build: With a memory, or None for the bare graph.
@@ -143,7 +143,7 @@ def host(name: str, **options: Any) -> Callable[[Build], Build]:
 
 
 async def play(built: Built, how: How, *, user: str = "ada", thread: str = "t1") -> Any:
-    """The state after a turn; whatever asks or stops on the way is told to go on."""
+    """The state after a turn; interrupts on the way are resumed."""
     where = config(thread, user_id=user)
     given: Any = {built.key: question(user)}
     while True:

@@ -1,4 +1,4 @@
-"""Graphs of one node, and models that stream: what the tests of prompts share."""
+"""Graphs of one node, and models that stream, shared by the tests of prompts."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ class Streaming(ScriptedModel):
 
 
 class Refusing(ScriptedModel):
-    """A model whose provider answers nobody; it keeps what it was asked."""
+    """A model whose provider always fails; it keeps its prompts."""
 
     times: int = 1_000
 
@@ -49,7 +49,7 @@ class Refusing(ScriptedModel):
 
 
 class Listening(BaseCallbackHandler):
-    """A tracer that keeps every prompt as it is told of it."""
+    """A tracer that keeps every prompt it receives."""
 
     def __init__(self) -> None:
         self.prompts: list[list[BaseMessage]] = []
@@ -108,7 +108,7 @@ async def talk(
 
 
 def plain(messages: Sequence[BaseMessage]) -> list[tuple[str, Any]]:
-    """(type, content) of each message: what a provider would be sent."""
+    """(type, content) of each message, as a provider would get it."""
     return [(message.type, message.content) for message in messages]
 
 

@@ -1,4 +1,4 @@
-"""Graphs in which others than the user speak, and looks into what was taken for the user's words."""
+"""Graphs in which others than the user speak, and helpers to inspect what counted as the user's words."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -28,7 +28,7 @@ def everything(memory: SupervisorMemory) -> list[Record]:
 
 
 def said(memory: SupervisorMemory, user: str | None = "ada") -> list[str]:
-    """What is kept word for word as said by a user, None being any."""
+    """The messages kept as a user's; None: any user's."""
     return sorted(
         record.content
         for record in everything(memory)
@@ -39,13 +39,13 @@ def said(memory: SupervisorMemory, user: str | None = "ada") -> list[str]:
 
 
 def wanted(memory: SupervisorMemory, user: str = "ada") -> str:
-    """All that is known of what a user prefers, by the user's own words."""
+    """All known preferences of a user by the user's own words."""
     records = memory.get_all(user_id=user, families=["user_profile"])
     return "\n".join(record.content for record in records if record.source.source_class == "user")
 
 
 def believed(memory: SupervisorMemory) -> list[tuple[str, str]]:
-    """(family, content) of what of Mallory's is held for a user's word, whoever's, or is followed."""
+    """(family, content) of Mallory's texts that count as some user's words, or that are followed."""
     return [
         (record.family, record.content)
         for record in everything(memory)
@@ -70,7 +70,7 @@ async def run(graph: Any, given: Any, where: Any = None, how: str = "sync") -> A
 
 
 def human(text: str, id: str | None = None) -> dict[str, Any]:
-    """What a client sends when the user said something."""
+    """The message that a client sends for a user's text."""
     return {"messages": [HumanMessage(text, id=id)]}
 
 
@@ -117,6 +117,6 @@ def answering(*script: Any) -> Callable[[Any], Any]:
 
 
 def stripped(messages: Iterable[Any]) -> list[dict[str, str]]:
-    """A history as a browser sends it back: who and what, without ids and names."""
+    """A history as a browser sends it back: roles and texts, without ids and names."""
     roles = {"human": "user", "ai": "assistant"}
     return [{"role": roles[m.type], "content": m.text} for m in messages if m.type in roles]

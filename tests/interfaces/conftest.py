@@ -1,4 +1,4 @@
-"""A store that a graph could have left behind, and the command line over it."""
+"""A store as a graph leaves it, and the command line over it."""
 
 import json
 import shutil

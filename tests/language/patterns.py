@@ -1,4 +1,4 @@
-"""The patterns that modules ask for."""
+"""All patterns that the package's modules use."""
 
 import ast
 import functools
@@ -16,7 +16,7 @@ __all__ = ["every_pattern"]
 
 @functools.cache
 def every_pattern() -> Sequence[tuple[str, re.Pattern[str]]]:
-    """Each with the name of its module and its own; what stands for a pattern is compiled when it is used."""
+    """Each pattern with its module and its name; lazy ones are compiled on use."""
     return [
         (f"{module.__name__}:{name}", pattern)
         for module in _modules()

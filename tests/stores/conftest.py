@@ -1,4 +1,4 @@
-"""Places to keep files in, and a way to lose the right to write there."""
+"""Directories for files, and a context in which they cannot be written."""
 
 import contextlib
 import os

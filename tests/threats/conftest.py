@@ -1,4 +1,4 @@
-"""Every kind of store for what is promised of each, and how long to try to break it."""
+"""Every kind of store, for the promises of each, and the number of attempts to break them."""
 
 import os
 from collections.abc import Iterator

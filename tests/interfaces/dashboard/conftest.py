@@ -36,7 +36,7 @@ POLICY = (
 
 
 class Visitor:
-    """Keeps cookies, and sends back the word of the last form it saw."""
+    """A browser without scripts: it keeps cookies, and sends back the CSRF token of the last form it saw."""
 
     def __init__(self, app: FastAPI, token: str | None = None, language: str = "en") -> None:
         self.app = app
@@ -69,7 +69,7 @@ class Visitor:
         return self.ask("POST", path, data={"word": self.word, **fields})
 
     def text(self, path: str, **params: object) -> str:
-        """What a page says, without its tags; where it leads elsewhere, what that page says."""
+        """The text of a page without tags; follows a redirect."""
         answer = self.get(path, **params)
         if answer.status_code == 303:
             answer = self.get(answer.headers["location"])
@@ -91,7 +91,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, st
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
-    """Filled where the test asks for `ids`."""
+    """A memory, filled where the test asks for `ids`."""
     if "ids" in request.fixturenames:
         place, _ = request.getfixturevalue("filled")
         shutil.copytree(place, tmp_path, dirs_exist_ok=True)
@@ -115,7 +115,7 @@ def visitor(app: FastAPI) -> Visitor:
 
 @pytest.fixture
 def ids(filled: tuple[Path, dict[str, str]], memory: SupervisorMemory) -> dict[str, str]:
-    """Records, one that waits for each way of becoming known, and a turn that was told of some."""
+    """Record ids by name: known records, proposals of each kind, and a turn with notes."""
     return dict(filled[1])
 
 
@@ -145,7 +145,7 @@ def _fill(memory: SupervisorMemory) -> dict[str, str]:
 
 @pytest.fixture
 def known(memory: SupervisorMemory) -> Callable[[str], set[str]]:
-    """What is active of a user."""
+    """User → the contents of the active records."""
     return lambda user_id: {record.content for record in memory.get_all(user_id=user_id)}
 
 
@@ -165,7 +165,7 @@ def next_page(page: str) -> str:
 
 
 def proposed(memory: SupervisorMemory, *texts: str) -> list[str]:
-    """The ids of what a tool says of ada; the page has the last of them first."""
+    """The ids of proposals by a tool about ada; the page has the last of them first."""
     asked: Any = {"user_id": "ada", "kind": "user-profile", "source_class": "tool", "agent_id": "web"}
     return [memory.write(text, metadata={"strategy": "review"}, **asked).id for text in texts]
 

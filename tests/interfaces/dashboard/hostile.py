@@ -1,4 +1,4 @@
-"""Texts that would do something if a page took them for anything else than text."""
+"""Texts that would have an effect if a page took them for markup, script or an address."""
 
 from typing import Final
 
@@ -56,7 +56,8 @@ PAYLOADS: Final = (
 
 
 def attack(memory: SupervisorMemory) -> list[str]:
-    """Records that hold such a text in every field that takes one: active, waiting, deleted. Their ids."""
+    """Write records with such a text in every field that takes one: active, waiting, deleted; returns their
+    ids."""
     ids: list[str] = []
     for at, payload in enumerate(PAYLOADS):
         text = payload.replace("\x00", "").replace("\r", "")  # which no record can hold

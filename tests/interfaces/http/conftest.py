@@ -1,4 +1,4 @@
-"""A store of two users behind the application, asked as a client would ask."""
+"""A store of two users behind the application, and a client."""
 
 import asyncio
 import shutil
@@ -51,7 +51,7 @@ class Client:
         return asyncio.run(ask())
 
     def get(self, path: str, token: str | None = "operator", **params: Any) -> Any:
-        """What is answered, where that is fine."""
+        """The JSON of an answer; the status has to be fine."""
         return self._fine(self("GET", path, token, params=params))
 
     def post(self, path: str, body: Any = None, token: str | None = "operator", **params: Any) -> Any:
@@ -78,7 +78,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, di
 
 @pytest.fixture
 def memory(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[SupervisorMemory]:
-    """Filled where the test asks for `ids`."""
+    """A memory, filled where the test asks for `ids`."""
     if "ids" in request.fixturenames:
         place, _ = request.getfixturevalue("filled")
         shutil.copytree(place, tmp_path, dirs_exist_ok=True)
@@ -101,7 +101,7 @@ def client(make_client: Callable[..., Client]) -> Client:
 
 
 def fill(memory: SupervisorMemory, user: str, mark: str) -> dict[str, str]:
-    """Something of every kind, each with a word of the user's own: what it is → its record."""
+    """Write a record of every kind, each with a word unique to the user; returns kind → record."""
     kept = memory.write(
         f"{mark}1 drinks tea.", user_id=user, metadata={"note": f"{mark}2", "tags": [f"{mark}3"]}
     )
@@ -127,5 +127,5 @@ def fill(memory: SupervisorMemory, user: str, mark: str) -> dict[str, str]:
 def ids(
     filled: tuple[Path, dict[str, dict[str, str]]], memory: SupervisorMemory
 ) -> dict[str, dict[str, str]]:
-    """User → what it is → its record."""
+    """User → kind → record."""
     return {user: dict(written) for user, written in filled[1].items()}

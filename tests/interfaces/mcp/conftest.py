@@ -96,7 +96,7 @@ def opened(store: Path) -> Callable[[], SupervisorMemory]:
 
 @pytest.fixture
 def ids(opened: Callable[[], SupervisorMemory]) -> dict[str, str]:
-    """What there is of bo, and one record of ada's."""
+    """The ids of bo's records, and of one record of ada's."""
     with opened() as memory:
         bo = Scope("bo", session_id="bos-session", run_id="bos-run")
         secret = memory.write(
