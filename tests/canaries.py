@@ -1,4 +1,4 @@
-"""A store of many users, one of whom (the victim) uses unique words, and a search for traces of them.
+"""A store of many users, one of whom (the victim) uses unique words, and a search for traces of them."""
 
 import base64
 import hashlib
