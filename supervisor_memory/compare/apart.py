@@ -24,7 +24,7 @@ from supervisor_memory.compare.differences import (
     is_qualifier,
     is_restricted,
     moves_to_label,
-    tells_otherwise_of_it,
+    tells_another_attribute,
     turns_a_way,
 )
 from supervisor_memory.compare.pair import TEMPLATE, Pair, beside, of_each_pair
@@ -107,7 +107,7 @@ def _unannounced(pair: Pair) -> str:
         return "subject"
     if _likes_another(pair) or is_done_otherwise(pair) or are_of_each_other(pair):
         return "another"
-    if tells_otherwise_of_it(pair):
+    if tells_another_attribute(pair):
         return "another"
     if another_number and has_another_subject(pair):
         return "two-values"

@@ -142,9 +142,9 @@ def are_of_each_other(pair: Pair) -> bool:
     return bool(mine and yours) and is_crossed and common <= mine | yours and not is_told_otherwise(pair)
 
 
-def tells_otherwise_of_it(pair: Pair) -> bool:
-    """Whether two texts tell different things of what they name first: Tom's age, and his job."""
-    return differ(pair.old.told_of_it, pair.new.told_of_it)
+def tells_another_attribute(pair: Pair) -> bool:
+    """Whether two texts tell different attributes of things: Tom's age, and his job."""
+    return differ(pair.old.attributes, pair.new.attributes)
 
 
 def has_another_subject(pair: Pair) -> bool:

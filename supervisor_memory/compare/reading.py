@@ -47,7 +47,7 @@ class Reading:
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
     supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition, and
     no change behind it, as "if you wonder, we now …" does.
-    `told_of_it` are the words of what is told of a thing named before ("its owner is …"), `defined` those of
+    `attributes` are the words of the attributes that it tells of ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
     `adds` says that the text tells something further ("also", 也), `announces` that it announces a change,
@@ -152,9 +152,9 @@ class Reading:
         return len(clauses) == 1 or _LEXICON["changes"].search(clauses[-1]) is None
 
     @cached_property
-    def told_of_it(self) -> frozenset[str]:
-        told = _LEXICON["told_of_it"].finditer(self.text.casefold())
-        return frozenset(part for each in told for part in [*(each["en"] or "").split(), *(each["zh"] or "")])
+    def attributes(self) -> frozenset[str]:
+        told = _LEXICON["attribute"].finditer(self.text)
+        return frozenset(word for each in told for word in tokens_of(each[each.lastgroup or 0]))
 
     @cached_property
     def is_defining(self) -> bool:
