@@ -4,6 +4,8 @@ Neither can be told without the other: what gives a new value is not kept apart,
 gives one where a single clause of it is not kept apart.
 """
 
+import re
+
 from supervisor_memory.compare.differences import (
     are_of_each_other,
     begins_with_somebody,
@@ -36,12 +38,15 @@ from supervisor_memory.compare.replaces import (
     takes_place,
 )
 from supervisor_memory.compare.slots import differ, numbers_differ
-from supervisor_memory.language.lexicon import lexicon
+from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.understand.subject import of_another
 
 _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _SEVERAL = 2
 _LEXICON = lexicon("pairs")
+_PRONOUN = re.compile(
+    rf"\s*(?:{alternatives(lexicon('relations').words('pronouns'))})(?![a-z])", re.IGNORECASE
+)
 
 
 @of_each_pair
@@ -165,17 +170,13 @@ def is_settled(pair: Pair) -> bool:
 @of_each_pair
 def _tells_again(pair: Pair) -> bool:
     """Whether a clause of the later text repeats the earlier text with another value, and the rest says why:
-    "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". An earlier text of
-    several clauses is more than such a clause repeats: the others may say what it is about."""
+    "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". A clause that
+    begins with a pronoun repeats nothing: what it is about stands in another."""
     clauses = pair.new.clauses
-    if (
-        len(clauses) < _SEVERAL
-        or len(pair.old.clauses) >= _SEVERAL
-        or any(map(_LEXICON["scope"].match, clauses))
-    ):
+    if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
         return False
     is_told = pair.new.announces or pair.new.corrects
-    pairs = [beside(pair.old, read(each)) for each in clauses]
+    pairs = [beside(pair.old, read(each)) for each in clauses if not _PRONOUN.match(each)]
     again = [each for each in pairs if each.ratio >= TEMPLATE]
     return len(again) == 1 and _has_one_other_value(again[0], is_told=is_told)
 

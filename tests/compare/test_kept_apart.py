@@ -29,7 +29,6 @@ TWO_THINGS = [
     ("城南书展的规模是四千人。", "城南书展的地点是江苏苏州。"),
     ("The budget of the fair is 3000 euros.", "The venue of the fair is Oslo."),
     ("我要去的城南书展，它的门票是九十元。", "我要去的江边音乐节，它的门票是八十元。"),
-    ("满载率等于客流除以运力。", "满载率的口径要是吵起来，以运营部的解释为准。"),
 ]
 MORE_OF_ONE = [
     ("Refunds over 900 need the manager's stamp.", "Refunds over 900 also need a copy of the receipt."),
