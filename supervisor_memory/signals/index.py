@@ -277,7 +277,8 @@ class Layout:
         answering: The rows before which somebody else asks a question.
         by_roles: Which rows were said in a conversation by nobody with a name: by a user or an assistant.
         records, terms: How many records there are, and terms in them.
-        norms, norms_with_previous, norms_of_episodes: See `norms_of`.
+        of_once: The BM25 score of each row by a term that it holds, for an idf of 1.
+        norms_with_previous, norms_of_episodes: See `norms_of`.
     """
 
     alive: npt.NDArray[np.bool_]
@@ -295,7 +296,7 @@ class Layout:
     records: int
     terms: int
     alone: npt.NDArray[np.bool_] = field(init=False)
-    norms: Numbers = field(init=False)
+    of_once: Numbers = field(init=False)
     norms_with_previous: Numbers = field(init=False)
     norms_of_episodes: Numbers = field(init=False)
 
@@ -303,7 +304,7 @@ class Layout:
         object.__setattr__(self, "alone", self.episodes == len(self.episode_lengths))
         with_previous, episodes = self.with_previous, self.episode_lengths
         norms = {
-            "norms": norms_of(self.lengths, self.terms / max(1, self.records)),
+            "of_once": (K1 + 1) / (1 + norms_of(self.lengths, self.terms / max(1, self.records))),
             "norms_with_previous": norms_of(with_previous, _mean(with_previous[self.alive])),
             "norms_of_episodes": norms_of(episodes, _mean(episodes)),
         }

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import accumulate
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy.typing as npt
 
 from supervisor_memory.language.terms import terms
 from supervisor_memory.model.records import DEFAULT, FrozenDict, Weights
-from supervisor_memory.signals.index import Floats, Index, Layout, Rows, bm25, idf
+from supervisor_memory.signals.index import K1, Floats, Index, Layout, Rows, bm25, idf
 from supervisor_memory.understand.dates import DAY, FACT_DATED, OTHER_YEAR, YEAR, DateRange
 from supervisor_memory.understand.names import kin, named_people
 from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked_for
@@ -17,9 +18,25 @@ from supervisor_memory.understand.questions import asks_for_a_reply, dates_asked
 
 def scaled(scores: Floats) -> Floats:
     """Scores from 0 to 1, where the best of the list is 1; negative numbers and NaN count as 0."""
-    positive = np.fmax(scores, np.float32(0))
-    best = np.maximum.reduce(positive, initial=0.0)
+    positive, best = _positive(scores)
     return positive / best if best > 0 else positive
+
+
+def _weighed(scores: Floats, weight: float) -> Floats:
+    """The same, times a weight."""
+    positive, best = _positive(scores)
+    if best > 0:
+        positive *= np.float32(weight / best)
+    return positive
+
+
+def _positive(scores: Floats) -> tuple[Floats, float]:
+    """The scores, where negative numbers and NaN are 0, and the best."""
+    positive: Floats = np.fmax(scores, _NO_SCORE)
+    return positive, float(np.maximum.reduce(positive, initial=0.0))
+
+
+_NO_SCORE = np.float32(0)
 
 
 def base(
@@ -32,10 +49,9 @@ def base(
         alone: True for rows with nothing said before them. Their two signals of words are equal, and count
             as one beside meaning. None: there are no such rows.
     """
-    weighed = {name: np.float32(getattr(weights, name)) * scaled(each) for name, each in signals.items()}
-    nothing = np.zeros(len(next(iter(signals.values()))), dtype=np.float32)
-    by_words = sum((each for name, each in weighed.items() if name != "meaning"), start=nothing)
-    by_meaning = weighed.get("meaning", nothing)
+    weighed = {name: _weighed(each, getattr(weights, name)) for name, each in signals.items()}
+    by_meaning = weighed.pop("meaning", _NOTHING)
+    by_words: Floats = reduce(np.add, weighed.values()) if weighed else _NOTHING
     total: Floats = by_meaning + by_words
     if alone is not None and "meaning" in signals:
         once, twice = weights.words or weights.words_before, weights.words + weights.words_before
@@ -231,7 +247,7 @@ def measure(
     if layout.by_roles.any():
         for name, share in _BY_ROLES.items():
             added[name] = np.where(layout.by_roles, added[name] * np.float32(share), added[name])
-    total = fused + sum(np.float32(getattr(weights, name)) * values for name, values in added.items())
+    total = sum((np.float32(getattr(weights, name)) * each for name, each in added.items()), start=fused)
     if weights.reply and layout.replies.any() and not asks_for_a_reply(asked.text):
         total = np.where(layout.replies, np.fmax(total - np.float32(weights.reply), _LEAST), total)
     related = (fused > 0) | (cosine > _ABSENT)
@@ -269,8 +285,9 @@ class _Words:
         self._ends = [*accumulate(self._counts, initial=0)]
         self._worth = np.array([self._rarity[term] for term in self._held])
         self._numbers = np.arange(len(held)).repeat(self._counts)
-        self._rows = np.concatenate([np.zeros(0, dtype=np.intp), *held])
-        self.own = bm25(self._rows, 1.0, self._worth.repeat(self._counts), layout.norms)
+        self._rows = np.concatenate(held) if held else np.zeros(0, dtype=np.intp)
+        self._worths = np.bincount(self._rows, self._worth.repeat(self._counts), minlength=size)
+        self.own = (self._worths * layout.of_once).astype(np.float32)
         self.coverage = np.bincount(self._rows, minlength=size) / max(1, len(asked))
         if not len(layout.episode_lengths):
             self.with_previous, self.shares = self.own, self.coverage.astype(np.float32)
@@ -290,16 +307,18 @@ class _Words:
         found[rows[named[numbers]]] = 1.0
         return found
 
-    def worth(self, *, without: Collection[str]) -> Floats:
+    def worth(self, *, without: frozenset[str]) -> Floats:
         """The share of the question's terms in each row, each by its rarity.
 
         Args:
             without: Terms that count on neither side.
         """
-        asked = {term: rarity for term, rarity in self._rarity.items() if term not in without}
-        each = np.array([asked.get(term, 0.0) for term in self._held]).repeat(self._counts)
-        shares = np.bincount(self._rows, each, minlength=len(self._layout)) / (sum(asked.values()) or 1.0)
-        return shares.astype(np.float32)
+        asked, worths = self._rarity, self._worths
+        if not without.isdisjoint(asked):
+            asked = {term: rarity for term, rarity in asked.items() if term not in without}
+            each = np.array([asked.get(term, 0.0) for term in self._held]).repeat(self._counts)
+            worths = np.bincount(self._rows, each, minlength=len(self._layout))
+        return (worths / (sum(asked.values()) or 1.0)).astype(np.float32)
 
     def _some(self, cells: int) -> Iterator[tuple[Rows, Rows, int, int]]:
         """The rows that hold terms, the terms' numbers, the first number and how many there are: a few terms
@@ -313,13 +332,14 @@ class _Words:
     def _said_before(self) -> Iterator[tuple[Rows, Rows, npt.NDArray[np.float64]]]:
         """The rows with a term in themselves or just before, the term's number, and 2.0 where in both."""
         size, before, after = len(self._layout), self._layout.before, self._layout.after
-        for rows, numbers, first, few in self._some(size):
-            holds = np.zeros(few * size, dtype=np.bool_)
-            cells = (numbers - first) * size
+        for rows, numbers, first, few in self._some(size + 1):
+            holds = np.zeros(few * (size + 1), dtype=np.bool_)  # a cell behind all rows is for -1: no row
+            cells = (numbers - first) * (size + 1)
             holds[cells + rows] = True
-            previous, following = before[rows], after[rows]
-            twice = (previous >= 0) & holds[cells + previous]
-            follows = (following >= 0) & ~holds[cells + following]
+            twice = holds[cells + before[rows]]
+            holds[size :: size + 1] = True
+            following = after[rows]
+            follows = ~holds[cells + following]
             then, of_them = following[follows], numbers[follows]
             times = np.concatenate((1.0 + twice, np.ones(len(then))))
             yield np.concatenate((rows, then)), np.concatenate((numbers, of_them)), times
@@ -328,14 +348,13 @@ class _Words:
         """BM25 of the episode that each row belongs to; 0 for facts by themselves."""
         norms, episodes = self._layout.norms_of_episodes, self._layout.episodes
         size = len(norms)
-        scores = np.zeros(size, dtype=np.float32)
+        scores = np.zeros(size)
         for rows, numbers, first, few in self._some(size):
             counts = np.bincount((numbers - first) * (size + 1) + episodes[rows], minlength=few * (size + 1))
             times = counts.reshape(few, size + 1)[:, :size]
-            held, found = np.nonzero(times)
-            worth, often = self._worth[first + held], times[held, found].astype(np.float64)
-            scores += bm25(found, often, worth, norms)
-        return _and_nothing(scores)[episodes]
+            worth = self._worth[first : first + few, np.newaxis]
+            scores += (K1 + 1) * np.add.reduce(worth * times / (times + norms), axis=0)
+        return _and_nothing(scores.astype(np.float32))[episodes]
 
 
 def _holders(indexes: Sequence[Index], term: str) -> Rows:
