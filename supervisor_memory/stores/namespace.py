@@ -19,7 +19,6 @@ from supervisor_memory.stores.changes import Vector, unit
 from supervisor_memory.stores.matrix import Matrix
 
 MOST_TERMS = 128
-_FIRST_LOOK: Final = 64
 _IN_A_GROUP: Final = 8
 _NOTHING: Final = np.float32(0)
 
@@ -178,9 +177,9 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     few = max(1, limit // _OF_EACH)
     match, cosine, found = measured.match, measured.cosine, measured.found
     orders = [
-        (_falling(match * found), limit),
-        (_falling(np.where(found & (cosine >= -1), cosine, _NOTHING)), few),
-        (_falling(measured.bm25 * found), few),
+        (_falling(match * found, limit), limit),
+        (_falling(np.where(found & (cosine >= -1), cosine, _NOTHING), few), few),
+        (_falling(measured.bm25 * found, few), few),
     ]
     firsts = [list(islice(order, wanted)) for order, wanted in orders]
     rows = list(dict.fromkeys(chain(*firsts)))
@@ -198,18 +197,18 @@ def chosen(indexes: Sequence[Index], measured: Measured, limit: int, readable: R
     return Hits(tuple(map(hit_of, seen, repeat(0.0), measured.parts(rows))))
 
 
-def _falling(scores: npt.NDArray[np.float32]) -> Iterator[int]:
+def _falling(scores: npt.NDArray[np.float32], wanted: int) -> Iterator[int]:
     """Rows by falling score, without rows of score 0; of equal scores the newest first.
 
     Sorts only as much as is read: first the rows that reach a bound, which is one of the greatest values of
     groups of rows.
     """
-    groups, least = len(scores) // _IN_A_GROUP, 0.0
-    if groups > _FIRST_LOOK:
+    groups, look, least = len(scores) // _IN_A_GROUP, wanted + _SPARE, 0.0
+    if groups > look:
         in_groups = scores[: groups * _IN_A_GROUP].reshape(_IN_A_GROUP, groups)
         greatest: npt.NDArray[np.float32] = np.maximum.reduce(in_groups)
-        greatest.partition(groups - _FIRST_LOOK)
-        least = max(least, greatest.item(groups - _FIRST_LOOK))
+        greatest.partition(groups - look)
+        least = max(least, greatest.item(groups - look))
     if least:
         yield from _descending(scores, (scores >= least).nonzero()[0])
     yield from _descending(scores, (((scores < least) & (scores != 0)) if least else scores).nonzero()[0])
