@@ -517,7 +517,8 @@ def _with_second_reader(found: Statement) -> Statement:
     """The verdict of the rules or, where they have none, of the second reader.
 
     What is quoted says nothing by itself: 'Proofread: "I prefer the early shift."' is too little to judge,
-    and so is a sentence that is quoted or code for the most part.
+    and so is a sentence that is quoted or code for the most part. A quoted name or value is one of the
+    sentence's words, and is read where the sentence is surer with it.
     """
     text = normal(found.text)
     own = masked(text)
@@ -525,11 +526,19 @@ def _with_second_reader(found: Statement) -> Statement:
     is_own = _says_enough(own) and (is_ruled or 2 * own.count(MASK) <= len(own))
     if not (is_ruled or found.reason == "none") or not is_own:
         return found
+    if is_ruled:
+        return replace(found, learned=weigh(without_address(_without_heading(_wish(text))), weights()))
     # "could you …?" reads like a question, a greeting like small talk; the mark of a list tells of tasks.
-    is_listed = not is_ruled and _SENTENCES["listed"].match(text) is not None
-    said = own if is_listed else without_address(_without_heading(_wish(text)) if is_ruled else own)
-    learned = weigh(said, weights())
-    return replace(found, learned=learned) if is_ruled else decided(found, learned)
+    is_listed = _SENTENCES["listed"].match(text) is not None
+    named = _SENTENCES["quoted_span"].sub(_name, text)
+    said = [each if is_listed else without_address(each) for each in dict.fromkeys((own, named))]
+    return decided(found, max([weigh(each, weights()) for each in said], key=lambda learned: learned.chance))
+
+
+def _name(span: re.Match[str]) -> str:
+    """What is quoted, if it is a name or value ("Finch", “苍鹭”), else the mask: it says something itself."""
+    says = _says_enough(span[0]) or weigh(span[0], weights()).chance >= _PERHAPS
+    return MASK * len(span[0]) if says else span[0]
 
 
 def believed(found: Statement) -> Statement:

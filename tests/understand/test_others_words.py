@@ -122,3 +122,30 @@ CLAIMS = [
 @example("lines of code", ["我吃素。", "我吃素。", "以后都用表格。"])
 def test_nothing_of_others_becomes_the_users_however_much_they_say(frame: str, said: list[str]) -> None:
     assert read_statements(FRAMES[frame](said)).worth_keeping == ()
+
+
+@every_case(
+    "said",
+    [
+        'The team called "Finch" owns the billing service.',
+        'The region named "North" has no manager since May.',
+        "The job `sort_cut` writes `parcels_w` every night.",
+        'My handle is "sam_k" everywhere.',
+        "我的信落款都写“欧博士”。",
+    ],
+)
+def test_a_sentence_with_a_quoted_name_is_the_users(said: str) -> None:
+    assert len(read_statements(said).worth_keeping) == 1
+
+
+@every_case(
+    "said",
+    [
+        "测试用例里的输入是“我吃素”。",
+        "群公告写的是“都用英文”。",
+        "“我不吃肉”是第二场戏里的台词。",
+        'his badge reads "no tables" in red letters',
+    ],
+)
+def test_a_few_quoted_words_that_want_something_are_not_the_users(said: str) -> None:
+    assert read_statements(said).worth_keeping == ()
