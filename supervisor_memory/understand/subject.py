@@ -12,7 +12,8 @@ from functools import lru_cache
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import has_cjk
-from supervisor_memory.understand.statements import MAX_SENTENCE, judge, masked, normal
+from supervisor_memory.understand.names import identifiers
+from supervisor_memory.understand.statements import MASK, MAX_SENTENCE, judge, masked, normal
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,9 +198,16 @@ def _after_the_turn(text: str) -> str:
 @lru_cache(maxsize=256)
 def _found(text: str) -> Sequence[tuple[str, str, str, bool]]:
     """Find (property, default subject, value, whether it is to be avoided)."""
-    hidden = masked(text)
+    hidden = _without_names(masked(text))
     wanted = _LEXICON["contrast"].sub(lambda match: match["kept"] or "", hidden)
     return [*_facts(text), *_of_properties(wanted, avoided=False)] or [*_of_properties(hidden, avoided=True)]
+
+
+def _without_names(text: str) -> str:
+    """The text with the names of files, tables and columns masked: `depots.xlsx` asks for no spreadsheet."""
+    for name in identifiers(text):
+        text = re.sub(re.escape(name), MASK * len(name), text, flags=re.IGNORECASE)
+    return text
 
 
 def _facts(text: str) -> Iterator[tuple[str, str, str, bool]]:

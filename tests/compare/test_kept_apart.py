@@ -25,6 +25,10 @@ TWO_THINGS = [
     ("我是素食者。", "我不再吃麸质。"),
     ("Tom is my cousin, his age is 32.", "Tom is my cousin, his job is plumber."),
     ("李明杰是我的下属，其年龄是32岁。", "李明杰是我的下属，其职位是瓦工助手。"),
+    (
+        "Grey rows in depots.xlsx are closed depots. Never delete those.",
+        "All charts read from the table trips.",
+    ),
     ("城南书展的地点是江苏苏州。", "城南书展的时间是下周三上午九点。"),
     ("城南书展的规模是四千人。", "城南书展的地点是江苏苏州。"),
     ("The budget of the fair is 3000 euros.", "The venue of the fair is Oslo."),
