@@ -176,9 +176,13 @@ def _tells_again(pair: Pair) -> bool:
     if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
         return False
     is_told = pair.new.announces or pair.new.corrects
-    pairs = [beside(pair.old, read(each)) for each in clauses if not _PRONOUN.match(each)]
+    pairs = [beside(pair.old, read(each)) for each in clauses if not _begins_with_pronoun(each)]
     again = [each for each in pairs if each.ratio >= TEMPLATE]
     return len(again) == 1 and _has_one_other_value(again[0], is_told=is_told)
+
+
+def _begins_with_pronoun(clause: str) -> bool:
+    return bool(_PRONOUN.match(clause)) and not _LEXICON["no_pronoun"].match(clause.lstrip())
 
 
 def _has_one_other_value(pair: Pair, *, is_told: bool) -> bool:

@@ -206,6 +206,18 @@ def test_a_new_value_of_what_a_text_tells_of_somebody_replaces_the_old_one() -> 
         assert known_after([old, new]) == [new]
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("其他部门的预算是三万元。", "财务通知了，其他部门的预算是四万元。"),
+        ("其中一间教室的租金是三百元。", "房东说了，其中一间教室的租金是四百元。"),
+        ("IT tickets are answered within 4 hours.", "I asked them, IT tickets are answered within 6 hours."),
+    ],
+)
+def test_a_clause_that_begins_with_what_looks_like_a_pronoun_tells_again(old: str, new: str) -> None:
+    assert known_after([old, new]) == [new]
+
+
 def test_to_correct_one_fact_leaves_another_of_the_same_figure() -> None:
     holidays = "Holidays must be requested 30 days ahead."
     known = known_after(["Backups are kept for 30 days.", holidays, "Backups are kept for 60 days."])
