@@ -171,12 +171,15 @@ def is_settled(pair: Pair) -> bool:
 def _tells_again(pair: Pair) -> bool:
     """Whether a clause of the later text repeats the earlier text with another value, and the rest says why:
     "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". A clause that
-    begins with a pronoun repeats nothing: what it is about stands in another."""
-    clauses = pair.new.clauses
+    begins with a pronoun repeats nothing, nor does one that shares no word with the first of the earlier
+    text's clauses: what it is about stands in another."""
+    clauses, known = pair.new.clauses, pair.old.clauses
     if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
         return False
     is_told = pair.new.announces or pair.new.corrects
     pairs = [beside(pair.old, read(each)) for each in clauses if not _begins_with_pronoun(each)]
+    if len(known) >= _SEVERAL:
+        pairs = [each for each in pairs if not set(read(known[0]).tokens).isdisjoint(each.new.tokens)]
     again = [each for each in pairs if each.ratio >= TEMPLATE]
     return len(again) == 1 and _has_one_other_value(again[0], is_told=is_told)
 

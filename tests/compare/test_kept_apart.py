@@ -33,6 +33,9 @@ TWO_THINGS = [
     ("城南书展的规模是四千人。", "城南书展的地点是江苏苏州。"),
     ("The budget of the fair is 3000 euros.", "The venue of the fair is Oslo."),
     ("我要去的城南书展，它的门票是九十元。", "我要去的江边音乐节，它的门票是八十元。"),
+    ("苹果在左边，价格是三元。", "香蕉在右边，价格是四元。"),
+    ("书展在五月，预算是三万元。", "音乐节在六月，预算是四万元。"),
+    ("The fair is in May, the budget is 3000 euros.", "The concert is in June, the budget is 4000 euros."),
 ]
 MORE_OF_ONE = [
     ("Refunds over 900 need the manager's stamp.", "Refunds over 900 also need a copy of the receipt."),
