@@ -1,7 +1,7 @@
-"""Which English words are unusual."""
+"""Which words are unusual, and which pairs of Chinese characters."""
 
 from supervisor_memory.language.terms import terms
-from supervisor_memory.language.vocabulary import unusual
+from supervisor_memory.language.vocabulary import unusual, unusual_zh
 from tests.cases import every_case
 
 
@@ -19,3 +19,8 @@ def test_a_made_up_or_rare_word_is_unusual_and_no_figure_identifier_or_other_scr
 
 def test_a_text_in_another_language_has_no_unusual_words() -> None:
     assert not unusual(terms("Der Nachtlauf wird von Lena gewartet und schreibt nach Speicherplatz"))
+
+
+def test_the_characters_of_a_chinese_name_are_an_unusual_pair_and_those_of_a_common_word_are_not() -> None:
+    assert unusual_zh(terms("平台现在由尹航维护")) == ["台现", "在由", "由尹", "尹航", "航维"]
+    assert not unusual_zh(["現在", "數據", "カタ", "한국", "night_job", "尹"])

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from supervisor_memory import DEFAULT, Scope, Settings, SupervisorMemory, why
-from supervisor_memory.model.records import Hit, Hits, Message
+from supervisor_memory.model.records import Hit, Hits, Joint, Message
 from supervisor_memory.stages.post_retrieval.neighbours import add_joined
 from supervisor_memory.stores.memory.in_memory import InMemoryBackend
 from tests.cases import every_case
@@ -36,6 +36,33 @@ def texts(hits: Hits) -> list[str]:
 
 def test_a_hit_leads_to_the_facts_behind_it(memory: SupervisorMemory) -> None:
     assert texts(memory.search(QUESTION, user_id="ada")) == FACTS[:3]
+
+
+def test_a_chinese_name_joins_two_facts_and_common_words_do_not() -> None:
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.write("晨露现在交给尹航维护了。", user_id="ada")
+        memory.write("尹航六月来的，读的是江南大学。", user_id="ada")
+        for floor in "二三四五六七八九":
+            memory.write(f"{floor}楼现在每天早上由保安维护秩序。", user_id="ada")
+        last = memory.search("晨露交给谁了？", user_id="ada")[1]
+    assert (last.record.content, last.names) == ("尹航六月来的，读的是江南大学。", ("尹航",))
+
+
+def test_places_follow_several_hits() -> None:
+    others = [{"content": f"Kim_{n} lives in Oslo"} for n in range(4)]
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.add_many([{"content": "The rota of May"}, *others], user_id="bo", infer=False)
+        known = {record.content: record for record in memory.get_all(user_id="bo")}
+        worths = zip(others, (0.9, 0.89, 0.88, 0.8), ("first", "first", "first", "second"), strict=True)
+        near = Hits(
+            tuple(
+                Hit(known[each["content"]], 0.0, {"walk": worth}, path=(Joint(hit, "Kim"),))
+                for each, worth, hit in worths
+            )
+        )
+        memory.backend.related = lambda *_, **__: near  # type: ignore[attr-defined]
+        told = texts(memory.search("rota of May", user_id="bo", limit=10))
+    assert told[1:] == ["Kim_0 lives in Oslo", "Kim_1 lives in Oslo", "Kim_3 lives in Oslo"]
 
 
 def test_without_the_operator_they_are_not_found(memory: SupervisorMemory) -> None:
