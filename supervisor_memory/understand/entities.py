@@ -17,6 +17,7 @@ from supervisor_memory.language.lexicon import alternatives, lexicon
 from supervisor_memory.language.terms import CJK, HAN, STOP_WORDS, has_cjk, terms
 from supervisor_memory.language.vocabulary import unusual, unusual_zh
 from supervisor_memory.understand.dates import time_words
+from supervisor_memory.understand.learned import is_ordinary
 from supervisor_memory.understand.lineage import tables_by_words
 from supervisor_memory.understand.mentions import signs_in
 from supervisor_memory.understand.names import identifiers
@@ -134,8 +135,9 @@ def named_terms(text: str) -> frozenset[str]:
 def joining_terms(text: str) -> frozenset[str]:
     """Collect the terms of names, and the pairs of Chinese characters that no common word has.
 
-    A text is joined to another by what both name, and Chinese names have no form of their own. Where two
-    words meet there is such a pair, too, which hardly another text has.
+    A text is joined to another by what both name, and Chinese names have no form of their own. Nor does an
+    ordinary pair count that the vocabulary lacks: 开会. Where two words meet there is such a pair, too, which
+    hardly another text has.
     """
     return _known_joining(text) if len(text) <= _LONGEST_KNOWN else _joining_terms(text)
 
@@ -224,7 +226,9 @@ def _named_terms(text: str) -> frozenset[str]:
 
 def _joining_terms(text: str) -> frozenset[str]:
     pairs = unusual_zh(dict.fromkeys(terms(text[:MOST_READ]))) if has_cjk(text) else ()
-    return named_terms(text).union(pair for pair in pairs if _PARTICLE.search(pair) is None)
+    return named_terms(text).union(
+        pair for pair in pairs if not (_PARTICLE.search(pair) or is_ordinary(pair))
+    )
 
 
 def _whole(parts: Sequence[str]) -> Sequence[str]:

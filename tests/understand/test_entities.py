@@ -2,7 +2,7 @@
 
 import time
 
-from supervisor_memory.understand.entities import LONGEST, MOST, entities, named_terms, shared
+from supervisor_memory.understand.entities import LONGEST, MOST, entities, joining_terms, named_terms, shared
 from tests.cases import every_case
 
 
@@ -76,3 +76,13 @@ def test_a_name_of_ten_kilobytes_is_none_and_takes_no_time(text: str) -> None:
     assert len(found) <= MOST
     assert all(len(entity.name) <= LONGEST for entity in found)
     assert time.process_time() - begun < 1.0
+
+
+@every_case("word", ["开会", "报销", "火锅", "请假", "午饭", "周报", "退货", "发票"])
+def test_an_everyday_chinese_word_joins_no_facts(word: str) -> None:
+    assert joining_terms(word) == frozenset()
+
+
+@every_case("name", ["李敏", "倪涛", "苍鹭", "鸿雁", "𠮷田"])
+def test_a_chinese_name_joins_facts(name: str) -> None:
+    assert name in joining_terms(f"{name}，来了")
