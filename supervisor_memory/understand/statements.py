@@ -536,9 +536,12 @@ def _with_second_reader(found: Statement) -> Statement:
 
 
 def _name(span: re.Match[str]) -> str:
-    """What is quoted, if it is a name or value ("Finch", “苍鹭”), else the mask: it says something itself."""
-    says = _says_enough(span[0]) or weigh(span[0], weights()).chance >= _PERHAPS
-    return MASK * len(span[0]) if says else span[0]
+    """What is quoted, if it is a name or value ("Finch", “苍鹭”), else the mask: it says something itself, or
+    somebody says it of themselves ("I smoke")."""
+    quoted = span[0]
+    is_said = _OF_THE_USER["i"].search(quoted) or _OF_THE_USER["i_zh"].search(quoted)
+    says = is_said or _says_enough(quoted) or weigh(quoted, weights()).chance >= _PERHAPS
+    return MASK * len(quoted) if says else quoted
 
 
 def believed(found: Statement) -> Statement:

@@ -145,6 +145,7 @@ def test_a_sentence_with_a_quoted_name_is_the_users(said: str) -> None:
         "群公告写的是“都用英文”。",
         "“我不吃肉”是第二场戏里的台词。",
         'his badge reads "no tables" in red letters',
+        'his badge reads "I smoke" in red letters',
     ],
 )
 def test_a_few_quoted_words_that_want_something_are_not_the_users(said: str) -> None:
