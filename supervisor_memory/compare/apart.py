@@ -4,8 +4,6 @@ Neither can be told without the other: what gives a new value is not kept apart,
 gives one where a single clause of it is not kept apart.
 """
 
-import re
-
 from supervisor_memory.compare.differences import (
     are_of_each_other,
     begins_with_somebody,
@@ -38,15 +36,12 @@ from supervisor_memory.compare.replaces import (
     takes_place,
 )
 from supervisor_memory.compare.slots import differ, numbers_differ
-from supervisor_memory.language.lexicon import alternatives, lexicon
+from supervisor_memory.language.lexicon import lexicon
 from supervisor_memory.understand.subject import of_another
 
 _SAME_OBJECT = 0.6  # the share of words in common from which one thing is liked and disliked
 _SEVERAL = 2
 _LEXICON = lexicon("pairs")
-_PRONOUN = re.compile(
-    rf"\s*(?:{alternatives(lexicon('relations').words('pronouns'))})(?![a-z])", re.IGNORECASE
-)
 
 
 @of_each_pair
@@ -170,22 +165,18 @@ def is_settled(pair: Pair) -> bool:
 @of_each_pair
 def _tells_again(pair: Pair) -> bool:
     """Whether a clause of the later text repeats the earlier text with another value, and the rest says why:
-    "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". A clause that
-    begins with a pronoun repeats nothing, nor does one that shares no word with the first of the earlier
-    text's clauses: what it is about stands in another."""
+    "the regulator made us tighten it: a dropped call is one that ends within 10 seconds". A clause
+    that shares no word with the first clause of an earlier text of several repeats nothing of it: what the
+    clause is about stands elsewhere."""
     clauses, known = pair.new.clauses, pair.old.clauses
     if len(clauses) < _SEVERAL or any(map(_LEXICON["scope"].match, clauses)):
         return False
     is_told = pair.new.announces or pair.new.corrects
-    pairs = [beside(pair.old, read(each)) for each in clauses if not _begins_with_pronoun(each)]
+    pairs = [beside(pair.old, read(each)) for each in clauses]
     if len(known) >= _SEVERAL:
         pairs = [each for each in pairs if not set(read(known[0]).tokens).isdisjoint(each.new.tokens)]
     again = [each for each in pairs if each.ratio >= TEMPLATE]
     return len(again) == 1 and _has_one_other_value(again[0], is_told=is_told)
-
-
-def _begins_with_pronoun(clause: str) -> bool:
-    return bool(_PRONOUN.match(clause)) and not _LEXICON["no_pronoun"].match(clause.lstrip())
 
 
 def _has_one_other_value(pair: Pair, *, is_told: bool) -> bool:

@@ -64,9 +64,7 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     if turn.explain:
         plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
     says = is_shown_in(turn.messages)
-    is_note = (
-        turn.purpose == "note"
-    )  # in which guidelines stand for whose tool they are about, and nobody else
+    is_note = turn.purpose == "note"  # guidelines stand in it for whose tool they are about, and nobody else
     reached = (
         hit
         for hit in _in_turn(near)
