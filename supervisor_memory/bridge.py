@@ -52,9 +52,9 @@ the woken thread need not wait for the worker."""
 
 
 class _HandedCall(Generic[T]):
-    """A call that is handed to another thread, which makes it in the context of the waiting thread.
+    """Runs a call on another thread in the caller's context, while the caller waits for its result.
 
-    A future does as much with three times the work, and of such calls a turn makes a dozen.
+    A turn makes a dozen such calls; a future would do the same at three times the cost.
     """
 
     __slots__ = ("_call", "_claimed", "_context", "_done", "_error", "_result")

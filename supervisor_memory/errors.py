@@ -79,11 +79,11 @@ class SettingsError(SupervisorMemoryError, ValueError):
 
 
 class RecipeError(SettingsError):
-    """The file of a recipe cannot be read, or says what it may not; its facts hold `file` and `line`."""
+    """A recipe's file cannot be read or has a forbidden entry; the error's facts hold `file` and `line`."""
 
 
 class IdentityError(SupervisorMemoryError):
-    """Who is acting cannot be told."""
+    """The acting user cannot be identified."""
 
 
 class MissingUser(IdentityError, ValueError):
@@ -103,7 +103,7 @@ class InvalidContent(SupervisorMemoryError, ValueError):
 
 
 class InvalidMetadata(InvalidContent):
-    """The metadata are nothing that JSON can hold, nested too deep, or hold too large a whole number."""
+    """The metadata are not JSON, are nested too deep, or hold too large a whole number."""
 
 
 class ContentTooLarge(InvalidContent):

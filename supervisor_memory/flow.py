@@ -78,13 +78,12 @@ class _CarriesFacts:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What is asked, for whom. `messages` are what the reader sees anyway.
+    """A question and its user. `messages` are in the reader's prompt anyway.
 
     `purpose` "note" wants a text to inject, so routing, standing preferences and the token budget
-    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `where` is what
-    is asked of records beside their user, family and task. `said`: whether a note may quote what was said,
-    where the settings do not refuse it. `explain` also wants to know what became of each
-    candidate.
+    apply; "hits" wants the search alone. None leaves `limit` and `threshold` to the settings. `where` filters
+    records beyond their user, family and task. `said`: whether a note may quote messages, if the settings
+    allow it. `explain` also asks for the fate of each candidate.
     """
 
     text: str
@@ -128,7 +127,7 @@ class Recalling(_CarriesFacts):
         return self.with_items(kept, dropped=dropped)
 
     def without(self, why: Callable[[Hit], str]) -> "Recalling":
-        """Drop each hit for which `why` returns a code of `explain.py`; keep it where it returns ""."""
+        """Drop the hits that `why` rejects: it returns a code of `explain.py`, or "" for a hit to keep."""
         judged = [(hit, why(hit)) for hit in self.hits]
         dropped = [Considered(hit, code) for hit, code in judged if code]
         if not dropped:
@@ -138,11 +137,11 @@ class Recalling(_CarriesFacts):
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a sub-agent brought back: its answer, a conclusion object, and files, SQL and the like.
+    """The outcome of a sub-agent: its answer, a conclusion object, and files, SQL and the like.
 
-    `asked` is what the user had said, which all this answers: an issue key in it names the task. `score` is
-    how good it was, from 0 to 1; None: nobody says. `error` is what it failed with; then nothing of it is
-    kept as a conclusion.
+    `asked` is the user's message that it answers; an issue key in it names the task. `score` rates it from 0
+    to 1; None: nobody has rated it. `error` is the failure that it ended with; then it is kept as no
+    conclusion.
 
     Raises:
         InvalidContent: the score is no number from 0 to 1.
@@ -162,18 +161,23 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Remembering(_CarriesFacts):
-    """What travels through the stages of remember.
+    """The value that travels through remember.
 
-    `candidates` are compared and merged, and those of `perhaps`, which may be no statements, where they
-    speak of what is known; `verbatim` records are stored as they are; `skipped` are the codes of what
-    could not be kept, for the audit, and `unkept` why each other sentence was left out, which makes
-    one row of it. `added` has the namespace of each new record. `turn_id` says what all this answers:
-    with it, the same is written once, and `is_repeated` says that some of it had been. `note` is what
-    an agent had been told, which it may repeat; None where nobody was told anything. `is_reviewed`: a
-    person has approved it, so that nothing of it waits for review. `is_unsure`: it could not be
-    checked who said it, so that all of it does. `keeps_messages`: whether `messages` are kept, word
-    for word; None: as the setting says. `is_given`: candidates and verbatim records came as they are,
-    through `write`, `add_many` or the queue, so that nothing is to be gathered from what was said.
+    Args:
+        candidates: Statements to compare and merge with the known records.
+        perhaps: Sentences that may be no statements; they count if they are about a known record.
+        verbatim: Records to store as they are.
+        added: The namespace of each new record.
+        skipped: Codes for the audit of what could not be kept.
+        unkept: Codes of why each other sentence was left out; together they make one row of the audit log.
+        turn_id: The message that all this answers: the same statement is written once for it.
+        is_repeated: Whether some of it was written by an earlier run of the turn.
+        note: The note that an agent was given and may repeat; None: nobody was given one.
+        is_reviewed: Whether a person has approved it, so that nothing of it waits for review.
+        is_unsure: Whether the speaker could not be checked, so that all of it waits for review.
+        keeps_messages: Whether `messages` are kept, word for word; None: the setting decides.
+        is_given: Whether candidates and verbatim records came through `write`, `add_many` or the queue, so
+            that nothing is gathered from the messages.
     """
 
     scope: Scope
@@ -216,7 +220,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Chore:
-    """What is done to a whole store now and then: forgetting, reflecting, moving between tiers.
+    """A maintenance task over a whole store: forgetting, reflecting, moving between tiers.
 
     `plan` takes a user's id and returns the changes that are due; it changes nothing. `memory.optimize` shows
     them, or commits them, see `upkeep/optimize.py`. `parts` are the names of the tiers that it moves records
@@ -294,7 +298,7 @@ def remember(said: Remembering, ports: Ports, recipe: Recipe) -> Remembering:
 
 
 def in_parts(said: Remembering) -> Sequence[Remembering]:
-    """Part candidates into commits of 16, for within a commit each is compared with all others.
+    """Split candidates into commits of 16, since a commit compares each candidate with all others.
 
     What was said, word for word, and what is to be told of the rest go with the last.
     """

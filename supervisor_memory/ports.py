@@ -1,4 +1,4 @@
-"""What a flow may use of the world: embed, search, commit, a model, the time left, and now.
+"""The ports of a flow: embedding, search, commits, a model, the time left, and the present time.
 
 Each stage gets a view that has only its powers, so that what a stage may do to the store is visible
 in its type, and refused when tried. The deadline and the guard live here, once.
@@ -75,7 +75,7 @@ _READ_FROM_COPY = Fault("store", "read-from-copy")
 
 @dataclass(frozen=True)
 class Services:
-    """What lives as long as a SupervisorMemory does."""
+    """The parts of a SupervisorMemory that live as long as it does."""
 
     settings: Settings
     backend: MemoryBackend
@@ -126,9 +126,9 @@ class Services:
 
 
 class Waiting:
-    """Skip events of one run, which are written with its next commit instead of in a commit of their own.
+    """Holds a run's skip events until its next commit writes them along.
 
-    Whoever begins a run with it has `Memory.settle` keep what is left when the run ends.
+    `Memory.settle` writes the rest when the run ends; whoever begins the run has to call it.
     """
 
     def __init__(self, backend: MemoryBackend) -> None:
@@ -148,7 +148,7 @@ class Waiting:
         self._events.extend(events)
 
     def along(self, commit: Commit, keep: Callable[[Commit], Committed]) -> Committed:
-        """Keep a commit together with what waits; what cannot be kept waits on."""
+        """Write a commit together with the waiting events; after a failure they go on waiting."""
         taken: list[AuditEvent] = []
         try:
             while self._events:
@@ -169,8 +169,8 @@ class NoStore(Protocol):
     def settings(self) -> Settings: ...
     def count_tokens(self, text: str) -> int: ...
     def attempt(self, step: str, function: Callable[[], T]) -> T | None:
-        """A step that recall can do without, in the time left: its result, or None when it failed or took
-        too long (then it is noted, by its name)."""
+        """Run an optional step in the time left; returns None, and notes the fault by the step's name, when
+        it fails or takes too long."""
 
     @property
     def has_model(self) -> bool: ...

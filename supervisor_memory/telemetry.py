@@ -157,7 +157,7 @@ class Telemetry:
         )
 
     def span(self, operation: str, given: Mapping[str, Any], call: Callable[[], T], describe: Describe) -> T:
-        """The result of a call, inside a span."""
+        """Make a call inside a span, and return its result."""
         facts: dict[str, Value] = {"gen_ai.operation.name": operation, **_reader(given)}
         ended: dict[str, str] = {}
         began = time.perf_counter()

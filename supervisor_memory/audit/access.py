@@ -125,7 +125,7 @@ class AccessLog:
         record_id: str | None,
         op: str | None,
     ) -> Sequence[AccessRow]:
-        """The last rows, newest last; of a user's pseudonym, a record or an operation where named."""
+        """The last rows, newest last, optionally of one pseudonym, record or operation."""
         wanted = {"record_id": record_id, "op": op, "subject": subject}
         given = {column: value for column, value in wanted.items() if value is not None}
         where = " AND ".join(f"{column} = ?" for column in given) or "1"

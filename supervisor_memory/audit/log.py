@@ -181,7 +181,7 @@ class AuditLog:
         op: str | None = None,
         before: int | None = None,
     ) -> Sequence[AuditRow]:
-        """The last rows of the chain, newest last; of a user, a record or an operation where named.
+        """The last rows of the chain, newest last, optionally of one user, record or operation.
 
         Args:
             before: Only rows with a smaller `seq`.
@@ -216,7 +216,7 @@ class AuditLog:
     def accesses(
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
     ) -> Sequence[AccessRow]:
-        """The last rows of the access log, newest last; of a user, a record or an operation where named."""
+        """The last rows of the access log, newest last, optionally of one user, record or operation."""
         self._write_notes_as_accesses()
         with self._database.reading() as connection:
             subject = _subject_of(connection, user_id)

@@ -255,7 +255,7 @@ def _compare_boundaries(chain: _Chain, segments: Sequence[Segment]) -> None:
 
 
 def _compare_left_over(chain: _Chain, log: AuditLog, segments: Sequence[Segment]) -> None:
-    """Note a fault where archived rows that are still in the log are not the rows that were archived."""
+    """Note a fault where archived rows that are still in the log differ from their archive."""
     through = segments[-1].through if segments else 0
     left: _Chain | None = None
     for row in takewhile(lambda row: row.seq <= through, live_rows(log)):

@@ -1,4 +1,4 @@
-"""BERT, as sentence models use it, in numpy: numbers of pieces in, one vector a text out."""
+"""BERT for sentence embeddings, in numpy: token ids in, one vector per text out."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ TAIL: Final = tuple(
 
 @dataclass(frozen=True)
 class Dense:
-    """A matrix in slices, and what is added."""
+    """A dense layer: a weight matrix in slices, and a bias."""
 
     slices: Floats  # (depth, slice, INNER, COLUMNS)
     bias: Floats
@@ -84,7 +84,7 @@ class Norm:
 
 @dataclass(frozen=True)
 class Layer:
-    """What one layer has learned: to look at other pieces, and to think about each."""
+    """A transformer layer: attention between pieces, then a feed-forward network on each piece."""
 
     look: Dense  # queries, keys and values side by side
     looked: Dense
@@ -169,7 +169,7 @@ class Bert:
 
 
 def _groups(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]:
-    """Texts that are read at once, so that short ones share the reading of the matrices."""
+    """Batches of texts, so that short texts share the reading of the matrices."""
     some: list[Sequence[int]] = []
     for text in texts:
         if some and sum(map(len, some)) + len(text) > PIECES:
@@ -180,7 +180,7 @@ def _groups(texts: Sequence[Sequence[int]]) -> Iterator[Sequence[Sequence[int]]]
 
 
 def _attention(looks: Floats) -> Floats:
-    """What each piece takes over from the others, in each of the heads."""
+    """Multi-head attention: for each piece, the weighted mean of the values of all pieces."""
     count = len(looks)
     queries, keys, values = looks.reshape(count, 3, HEADS, -1).transpose(1, 2, 0, 3)
     size = queries.shape[-1]

@@ -9,7 +9,7 @@ from supervisor_memory.embedding.protocol import Calibration, Embedder, Matrix, 
 
 
 class Centred:
-    """Wraps an embedder with vectors that crowd into one corner, in another corner for each language.
+    """Wraps an embedder whose vectors crowd into one region, a different one for each language.
 
     multilingual-e5-small gives two unrelated English sentences a cosine of about .75, two unrelated
     Chinese ones .84, which is more than an English question and its answer have: no one calibration

@@ -59,7 +59,7 @@ def _fields(message: memoryview) -> Iterator[tuple[int, Any]]:
 
 
 def _varint(message: memoryview, at: int) -> tuple[int, int]:
-    """A number of seven bits a byte, the lowest first, and where the next thing begins."""
+    """Read a variable-length integer (seven bits a byte, lowest first); also returns the next position."""
     number = shift = 0
     while True:
         byte = message[at]

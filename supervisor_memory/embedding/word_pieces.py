@@ -1,4 +1,4 @@
-"""BERT's way to cut a text into pieces of words, as its uncased models were trained with it."""
+"""The WordPiece tokenizer of BERT's uncased models."""
 
 import re
 import unicodedata
@@ -16,7 +16,7 @@ IDEOGRAPHS: Final = re.compile(
 
 
 class WordPieces:
-    """Cuts texts into the numbers of pieces: the longest known piece first, from the left.
+    """Cuts texts into token ids: the longest known piece first, from the left.
 
     Agrees with `tokenizers.BertWordPieceTokenizer(lowercase=True)`, but for some 500 signs of scripts that
     Unicode has known only since 2016. Safe to share between threads.
@@ -33,7 +33,7 @@ class WordPieces:
         self._tokens = tokens
 
     def encode(self, text: str) -> list[int]:
-        """The numbers of a text's pieces, begun by [CLS] and ended by [SEP]."""
+        """The token ids of a text, between those of [CLS] and [SEP]."""
         numbers = [self._numbers["[CLS]"]]
         for number in self._pieces(text):
             if len(numbers) == self._tokens - 1:
@@ -69,7 +69,7 @@ class WordPieces:
 
 @lru_cache(maxsize=4_096)
 def _plain(character: str) -> str:
-    """A character in small letters without accents; what stands for itself with spaces around it."""
+    """A character in lower case without accents; marks and Chinese characters get spaces around them."""
     if character in "\t\n\r" or (character.isspace() and unicodedata.category(character) != "Cc"):
         return " "
     if IDEOGRAPHS.match(character):

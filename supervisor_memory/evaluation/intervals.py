@@ -24,7 +24,7 @@ class Interval(NamedTuple):
 
 
 def share(hits: int, of: int) -> Interval | None:
-    """A share and its exact interval after Clopper and Pearson; None: of nothing."""
+    """A share and its exact interval after Clopper and Pearson; None: there were no trials."""
     if not of:
         return None
     rest = (1 - _LEVEL) / 2

@@ -155,7 +155,7 @@ def _plain(text: str) -> str:
 
 
 def _has_word(text: str, word: str) -> bool:
-    """Whether a text has a word: not as a part of another one, where it is written in Latin letters."""
+    """Whether a text has a word; in Latin letters it must stand by itself."""
     before = r"(?<![A-Za-z0-9])" if word[:1].isascii() else ""
     after = r"(?![A-Za-z0-9])" if word[-1:].isascii() else ""
     flags = 0 if word.isupper() else re.IGNORECASE  # a code such as AS or US is no word in small letters
@@ -163,7 +163,7 @@ def _has_word(text: str, word: str) -> bool:
 
 
 def _says(told: str, value: float) -> bool:
-    """Whether a number as it is written says this value, rounded as it is."""
+    """Whether a written number equals a value, at the precision it is written with."""
     plain = told.replace(",", "").replace("−", "-")
     decimals = len(plain.partition(".")[2])
     off = min(abs(float(plain) - value), abs(abs(float(plain)) - abs(value)))

@@ -188,7 +188,7 @@ def _through(
 
 
 class _Clock:
-    """The time that memory reads: that of the thread under way."""
+    """The memory's clock, which tells the time in the replayed thread."""
 
     def __init__(self) -> None:
         self.now = _FIRST

@@ -185,7 +185,7 @@ def _both(turn: Replayed, arm: str) -> tuple[Answered, Answered] | None:
 
 
 def _apart(turn: Replayed, arm: str) -> str | None:
-    """Why a turn is in no figure of gain and harm; None: it is."""
+    """Why a turn counts in no figure of gain and harm; None: it counts."""
     bare, other = turn.answers[BARE], turn.answers[arm]
     if turn.lacks:
         return "the graph lacks tools of the recording"

@@ -206,13 +206,13 @@ def _flat(messages: Any) -> list[Any]:
 
 
 def _after_the_last_reply(messages: Sequence[Any]) -> Sequence[Any]:
-    """What a run was asked: a client may send the whole history with it."""
+    """The new messages in a run's input, since a client may send the whole history with them."""
     spoke = [at for at, message in enumerate(messages) if _read(message)[0] in _MODEL]
     return messages[spoke[-1] + 1 :] if spoke else messages
 
 
 def _replies(messages: Sequence[Any], *, after: int) -> Iterator[Any]:
-    """What followed in a run, without what the user said: a state holds that again."""
+    """The messages after the input of a run, without the user's, which a state repeats."""
     yield from (message for message in messages[after:] if _read(message)[0] not in _USER)
 
 
@@ -229,7 +229,7 @@ def _turns(messages: Iterable[Any]) -> tuple[Asked, ...]:
 
 
 def _read(message: Any) -> tuple[str, str, frozenset[str]]:
-    """Who speaks, the text, and the names of the tools called, of a message in any form there is.
+    """Read a message of any form: its speaker, its text, and the names of the called tools.
 
     A human message that an agent made, as memory has marked it, is nobody's.
     """

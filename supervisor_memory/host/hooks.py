@@ -412,7 +412,7 @@ class Hooks(Beginnings):
         )
 
     def may_teach(self, call: Mapping[str, Any], result: Any, scope: Scope) -> bool:
-        """Whether a tool call has to be heard by `tried`; no, for most that work. Reads no store."""
+        """Whether `tried` must hear a tool call, as most successful calls need not. Reads no store."""
         failed = self.failure_of(result, call) is not None
         return self.memory.experience.wants(str(call["name"]), scope, failed=failed)
 
@@ -423,7 +423,7 @@ class Hooks(Beginnings):
         scope: Scope | IdentityError,
         begun: Beginning | None,
     ) -> None:
-        """Hear how a tool call went: what it answered, or the exception it ended in. Never raises."""
+        """Hear the result of a tool call: its answer, or the exception it raised. Never raises."""
         name = str(call["name"])
         if isinstance(scope, IdentityError) or isinstance(result, GraphBubbleUp) or is_explaining():
             return
@@ -440,7 +440,7 @@ class Hooks(Beginnings):
         guarded(hear, otherwise=lambda error: self.missed("experience", scope, error))
 
     def _hearing(self, scope: Scope, begun: Beginning | None) -> Hearing | None:
-        """What listens to the tools that an actor calls, wherever they are: in nodes, functions, hidden."""
+        """The listener for an actor's tool calls, in nodes, in functions and inside other objects."""
 
         def heard(tool: BaseTool, given: Any, answer: Any, call_id: str | None) -> Callable[[], None] | None:
             call: dict[str, Any] = {"name": tool.name, "args": {}, "id": call_id}
@@ -461,7 +461,7 @@ class Hooks(Beginnings):
         return Hearing(heard, self.memory.bridge.run) if self.memory.settings.experience else None
 
     def failure_of(self, result: Any, call: Mapping[str, Any]) -> str | None:
-        """What a tool call failed with, or an exception; None: it worked."""
+        """The failure that a tool's result reports, or an exception, as a text; None: the call worked."""
         if isinstance(result, BaseException):
             return f"{type(result).__name__}: {str(result)[:_LONGEST_FAILURE]}"
         if isinstance(result, str):

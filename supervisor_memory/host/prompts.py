@@ -42,7 +42,7 @@ _TOOL_METHODS: Final = ("run", "arun")
 
 @dataclass(frozen=True, slots=True)
 class Hearing:
-    """What listens to the calls of tools that an actor makes.
+    """The listener for an actor's tool calls.
 
     Args:
         heard: (tool, input, its answer or exception, id of the call) → what is left to do; None: nothing.

@@ -46,7 +46,7 @@ class Alike:
     own: tuple[tuple[str, ...], ...]
 
     def own_of(self, text: str) -> tuple[str, ...] | None:
-        """What another text says of its own; None where it is not like these."""
+        """The parts of another text in the gaps; None: it does not have the shared text."""
         own, rest = list[str](), text.removeprefix(self.fixed[0])
         if not text.startswith(self.fixed[0]):
             return None
@@ -192,7 +192,7 @@ def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:
     ]
 
     def own(between: Sequence[str]) -> tuple[str, ...]:
-        """What is between the stretches that all share."""
+        """The parts of a text between the shared stretches."""
         return tuple(
             "".join(between[n] + (shared[n] if n < to else "") for n in range(begin, to + 1))
             for begin, to in zip(kept, last, strict=True)

@@ -187,7 +187,7 @@ def notes_of(
     user_id: str | None = None,
     before: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Notes and search results, newest first: one by its id, those of a run, or those with a record.
+    """Notes and search results, newest first, selected by their own id, a run's or a record's.
 
     Args:
         limit: Most notes.

@@ -124,7 +124,7 @@ class Service:
         return [_told(hit) for hit in memory.search(asked, user_id=self.user_id, **options)]
 
     def retrieve_multi(self, queries: Iterable[str], top_k: int = 10) -> list[dict[str, Any]]:
-        """The entries of several questions, fused by the reciprocals of their ranks behind 60."""
+        """The entries of several questions, joined by reciprocal rank fusion with k = 60."""
         found: dict[str, dict[str, Any]] = {}
         scores: defaultdict[str, float] = defaultdict(float)
         for query in queries:

@@ -93,7 +93,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
             raise LexiconError(f"{self._file} is not TOML: {error}") from error
 
     def _add(self, entries: dict[str, Any], more: Mapping[str, Any], within: str = "") -> None:
-        """Add the entries of another language to those of the languages before it."""
+        """Merge another language's entries into those read so far."""
         for key, value in more.items():
             known = entries.get(key)
             if known is None:

@@ -124,7 +124,7 @@ class _Pack:
 
 
 class _Form:
-    """The form that all built-in entries of a list share, which an entry of a pack must have too.
+    """The common form of a list's built-in entries, which a pack's entries must share.
 
     `blocks`: whether the entries are tables, with further keys beside their patterns.
     """

@@ -78,22 +78,22 @@ class Words:
         )
 
     def _begins(self, word: str) -> bool:
-        """Whether a word is one of these, or the beginning of one; either may be written as two words."""
+        """Whether a word of the texts begins with this word; spaces and hyphens inside words do not count."""
         letters = word.replace("_", "")
         apart = r"(?<![^\W_])" + r"[\W_]?".join(letters)
         return word in self.every or (len(letters) >= SHORTEST and re.search(apart, self.text) is not None)
 
     def _is_slip(self, word: str, other: str) -> bool:
-        """Whether a word may be a typo of another. A word of the vocabulary is no typo of another one, unless
-        that is a name."""
+        """Whether a word may be a typo of another. A vocabulary word may be a typo only of a name or an
+        unknown word."""
         if not is_slip_of(word, other):
             return False
         return other in self.names or not is_spelled_so(word) or not is_word(other)
 
 
 def _goes_on(word: str, other: str) -> bool:
-    """Whether another word is the beginning or the end of a word, and at least half of it: of a compound, a
-    plural."""
+    """Whether a word begins or ends with another word of at least half its length, as compounds and plurals
+    do."""
     is_part = word.isalpha() and SHORTEST < len(other) < len(word) <= 2 * len(other)
     return is_part and (word.startswith(other) or word.endswith(other))
 

@@ -186,7 +186,7 @@ def settings_shown(settings: Settings) -> Iterator[dict[str, Any]]:
 
 
 def _masked(value: Any) -> Any:
-    """Without the password that an address may carry."""
+    """A setting's value without the password that an address may have."""
     return re.sub(r"//[^@/]*@", "//…@", value) if isinstance(value, str) else value
 
 
@@ -278,7 +278,7 @@ def _measure(backend: MemoryBackend, settings: Settings, embedder: EmbedderState
 
 
 def _sizes(backend: MemoryBackend, large: Sequence[tuple[Filter, int]]) -> Counter[str]:
-    """How many active records the namespaces have; none that is over capacity is left out.
+    """The number of active records by namespace, of at least each namespace over capacity.
 
     Args:
         large: Filters of which more match than a namespace may have.

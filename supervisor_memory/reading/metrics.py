@@ -30,7 +30,7 @@ _MICRO: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What was counted. A share is None where there is nothing to take it of.
+    """Counts, and shares of them. A share is None where its total is 0.
 
     `turns` are runs in which a reader was given a note; `hits` are notes, `search_hits` searches that showed
     a record. `shown` are records in notes and in the hits of searches; `traced` are those of them of which it

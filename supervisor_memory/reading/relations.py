@@ -151,7 +151,7 @@ Naming = Callable[[Sequence[Sequence[str]], int], Sequence[tuple[int, Sequence[R
 def told_of(
     curator: "Curator", user_id: str, about: str, *, to: str | None, limit: int, offset: int
 ) -> Relations:
-    """The relations of a thing in a user's records, or of all things in one of them.
+    """The relations of a thing, or of all things in a record, among a user's records.
 
     Args:
         about, to: Names, or ids of records.

@@ -194,7 +194,7 @@ def _id(message: Message) -> str:
 
 
 def _turns(messages: Iterable[Message]) -> Iterator[list[Said]]:
-    """What was said in each turn: by a user, and until the next words of a user."""
+    """Group the messages into turns; each user's message begins a turn."""
     turn: list[Said] = []
     for each in messages:
         if each.role == "user" and turn:
@@ -207,7 +207,7 @@ def _turns(messages: Iterable[Message]) -> Iterator[list[Said]]:
 
 
 def _keys(turns: Iterable[Sequence[Said]]) -> Iterator[str]:
-    """A key for the beginning of nothing, and for each beginning that ends with a turn."""
+    """A key for each prefix of the turns, the empty prefix first."""
     read = hashlib.sha256()
     yield ""
     for turn in turns:
@@ -241,7 +241,7 @@ def _fitting(some: Iterable[T], room: float, size: Callable[[T], int]) -> Iterat
 
 
 def _newest(lines: Sequence[Line]) -> Iterator[Line]:
-    """What was asked first, then the newest of each group in turn."""
+    """The user's first request, then the newest line of each group in turn."""
     yield from [each for each in lines if each.section == "asked"][:1]
     groups = [[each for each in reversed(lines) if each.section in group] for group in _GROUPS]
     yield from (each for each in chain.from_iterable(zip_longest(*groups)) if each is not None)

@@ -131,7 +131,7 @@ def _names(record: Record) -> Sequence[str]:
 
 
 def _about(record: Record) -> str:
-    """The topic of a record: the defined term, the holder of a preference, else the agent that brought it."""
+    """Name a record's topic: a definition's term, a preference's holder, else the agent that brought it."""
     source = record.source
     if record.kind == "domain-facts" and record.subject:
         return record.subject

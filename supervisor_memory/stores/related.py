@@ -32,7 +32,7 @@ from supervisor_memory.understand.entities import joining_terms, shared
 
 Keys: TypeAlias = npt.NDArray[np.int64]
 KeysOf: TypeAlias = Callable[[Collection[str]], Mapping[str, int]]
-"""Takes ids of records; gives the keys of those that are stored, by id."""
+"""Takes record ids; returns id → key for the stored records."""
 _NO_KEYS: Final = np.zeros(0, dtype=np.int64)
 _UNKNOWN = np.float32(-2.0)
 _MOST_HOLDERS = 4_096  # of a word of the question, where there are no vectors

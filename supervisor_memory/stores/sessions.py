@@ -164,7 +164,7 @@ def with_state(row: SessionRow, state: Record | None) -> SessionRow:
 
 
 def heard_by(state: Record) -> int | None:
-    """The number of messages that a digest was made of; None: it is unknown."""
+    """The number of messages that a digest covers; None: it is unknown."""
     told = state.metadata.get(HEARD)
     return told if isinstance(told, int) else None
 

@@ -1,4 +1,4 @@
-"""Records, vectors, searches and changes for tests of a store, and checks of what it did."""
+"""Helpers for tests of a store: records, vectors, searches, changes, and checks."""
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence

@@ -153,9 +153,9 @@ def phrased(lines: Sequence[Line], tongue: str, *, between: str = " ") -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Ending:
-    """An ending: of everything that was open, or of what a sentence reports as done.
+    """Closes all open lines, or the lines that a sentence reports as done.
 
-    Of what it does not name it may tell what was said since this place.
+    A sentence that names none of them closes the last one said since the place `since`.
     """
 
     text: str = ""
@@ -251,7 +251,7 @@ def _of_reply(hidden: str) -> tuple[Section | None, bool]:
 
 
 def _named_by_a_reply(hidden: str, *, is_promise: bool) -> Set[str]:
-    """The terms of an assistant's sentence without those by which it agrees or promises."""
+    """The terms of an assistant's sentence, without words of agreement and promises."""
     told = _CUES["acknowledges"].sub("", hidden)
     return frozenset(terms(_CUES["promised"].sub(" ", told) if is_promise else told))
 

@@ -39,7 +39,7 @@ class Learned:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """A trained reader: of each feature its two weights, `lasting` and `wish`; "" is the bias.
+    """A trained classifier: for each feature its two weights, `lasting` and `wish`; "" is the bias.
 
     `least` is the chance from which a sentence is kept; `common` are the words that stand for themselves in
     the skeleton of a sentence, `names` are those among the features that always had a capital.

@@ -469,7 +469,7 @@ _IN_ASCII = frozenset(filter(str.isascii, _SIGNS))
 
 
 def signs_in(text: str, among: Collection[str] | None = None) -> list[str]:
-    """The signs of all rules that a text has; where it has none, it names no time.
+    """The signs of the rules in a text; a text without any names no time.
 
     Args:
         among: Those that are looked for, such as the signs of a text of which this is a part; None: all.

@@ -170,7 +170,7 @@ def restarts(text: str) -> bool:
 
 
 def named_terms(text: str) -> tuple[str, ...]:
-    """The terms of a text that name something, each once: without those that any request may have.
+    """The distinct terms of a text that name something, without the words of any request.
 
     Pieces of Chinese that may be no words are among them only where there is nothing else.
     """
@@ -178,7 +178,7 @@ def named_terms(text: str) -> tuple[str, ...]:
 
 
 def _clauses(said: str) -> list[str]:
-    """The clauses of a text, each of which may want something else; one before a colon keeps it."""
+    """The clauses of a text; a colon that ends a clause stays with it."""
     found, begin = list[str](), 0
     for cut in chain(_SENTENCES["opening_clauses"].finditer(said), (None,)):
         clause = said[begin : cut.start() if cut else None].strip(_EDGES)
@@ -248,7 +248,7 @@ def _left(clause: str, *without: str) -> Iterator[str]:
 
 
 def _is_unsure(term: str) -> bool:
-    """Whether a piece of Chinese may be no word: one character, or one of a pair that often stands alone."""
+    """Whether a Chinese piece may be no word: it is one character, or has one that often stands alone."""
     return has_cjk(term) and (len(term) == 1 or not _idle().isdisjoint(term))
 
 

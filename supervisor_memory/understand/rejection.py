@@ -159,7 +159,7 @@ def gives_orders(told: Sequence[str], *, by_others: bool) -> bool:
 
 
 def is_echo(text: str) -> bool:
-    """Whether an agent repeats its prompt, or says that it remembers what it tells."""
+    """Whether an agent repeats its prompt, or presents a statement as recalled from memory."""
     some = (_hidden(each[:_LONGEST_JUDGED]).lstrip(_MARKS) for each in islice(sentences(text), _MOST_JUDGED))
     may = any(pattern.search(each) for each in some for reason, pattern in _JUDGED if reason in _ECHOES)
     return may and informing(text)[1] in _ECHOES

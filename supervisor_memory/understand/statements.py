@@ -580,7 +580,7 @@ def decided(found: Statement, learned: Learned) -> Statement:
 _EVEN = 0.5
 _TELLING = ("personal-fact", "habit", "decision", "correction", "house-rule")
 _PERHAPS = 0.25
-"""The chance from which a sentence that is not kept by itself may still tell news of what is known."""
+"""The least chance of a sentence to change a known statement, though the sentence is not kept by itself."""
 
 
 def perhaps_stated(found: Statement, *, is_news: bool = False) -> Statement | None:

@@ -152,7 +152,7 @@ class Writer:
         process: Gathering | None = None,
         prompt: str | Path | None = None,
     ) -> list[WriteResult]:
-        """Remember what is worth it of a conversation.
+        """Remember the statements of a conversation that are worth keeping.
 
         With `infer`, statements are extracted by rules (and by the model, where there is one) and
         merged: one result for each. The words themselves are kept as session messages when

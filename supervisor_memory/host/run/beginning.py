@@ -210,7 +210,7 @@ class Beginning:
     """Results computed for one reader of this run, which serve the others.
     As with the notes, no dict: pydantic, which dumps the configuration for some tools, walks into dicts."""
     waiting: Waiting | None = None
-    """The log of what was skipped, where somebody keeps what is left when the run ends; else it waits not."""
+    """The skip events of this run that wait for a commit; None: nobody would write them at its end."""
     _unheard: list[BaseMessage] = field(default_factory=list)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

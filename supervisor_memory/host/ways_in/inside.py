@@ -58,7 +58,7 @@ def graphs_in(thing: Any) -> Iterator[Any]:
 
 
 def found_in(thing: Any, is_meant: Callable[[Any], bool], *, deepest: int) -> Iterator[Any]:
-    """The parts of an object that are meant, level by level, the nearest first, none inside another."""
+    """Find parts of an object by a test, the nearest first, none inside another found part."""
     seen: dict[int, Any] = {id(thing): thing}  # kept alive, so that no other object gets its id
     level: list[Any] = [thing]
     for _ in range(deepest):

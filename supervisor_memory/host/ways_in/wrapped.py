@@ -1,4 +1,4 @@
-"""A function that calls an agent, with memory around it: the note goes in, what comes back is kept."""
+"""Wrap a function that calls an agent: add the note to its messages, and remember the answer."""
 
 import functools
 import inspect
@@ -79,7 +79,7 @@ class _Call:
         return Scope(found.user_id, self._agent, found.session_id, found.run_id, found.task)
 
     def keep(self, messages: MessagesLike, answer: Any, scope: Scope, note: Note) -> None:
-        """Keep what the user said last and the answer; of a sub-agent, what it brought alone."""
+        """Remember the user's last message and the answer; of a sub-agent's call, only its own messages."""
         given = readable(messages)
         said = next((each for each in reversed(given) if each.role == "user"), None)
         turn_id = said.id if said is not None else None
@@ -91,7 +91,7 @@ class _Call:
 
 
 def with_note(messages: MessagesLike, note: Note) -> Any:
-    """The messages with the note: at the end of the system message, or as one; in a text, in front of it."""
+    """Add the note to messages: to the system message, as a new system message, or in front of a text."""
     if not note:
         return messages
     if isinstance(messages, str):

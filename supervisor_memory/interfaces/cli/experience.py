@@ -104,7 +104,7 @@ def identity(
     json: Json = False,
     env_file: EnvFile = None,
 ) -> None:
-    """Show or set the identity of an agent for a user; it is in each note of that agent."""
+    """Show or set an agent's identity for a user, which each note for that agent contains."""
     with opened_by(env_file, by) as memory:
         desk = memory.experience
         if text is not None:

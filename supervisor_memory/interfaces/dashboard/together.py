@@ -1,5 +1,5 @@
-"""Many proposals on one page, decided at once: the grave first and apart, what is alike said once, and each
-user's claims about one thing side by side."""
+"""Decide on many proposals on one page: grave ones first and apart, shared text shown once, and each user's
+claims side by side."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -72,7 +72,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The proposals that one checkbox decides on: a single one, or equal ones of several users or runs.
+    """Equal proposals behind one checkbox, from one user or run or from several.
 
     Args:
         gaps: What it says beside what all of its section say; () where `change` tells it.
@@ -101,7 +101,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a section: one user's claims by effect, or one claim that many users share."""
+    """A row of a section: one user's claims in columns by effect, or one claim that many users share."""
 
     users: tuple[str, ...]
     cells: tuple[tuple[Claim, ...], ...]
@@ -252,8 +252,8 @@ def _by_name(line: Line) -> tuple[bool, int, list[tuple[int, str]]]:
 
 
 def _lines(claims: Sequence[Claim], columns: Sequence[tuple[str, str]]) -> Iterable[Line]:
-    """The lines of a section: one for each shared claim, one for each user's own claims, one for each grave
-    claim."""
+    """Arrange the claims of a section in lines: shared and grave claims get a line each, the others a line a
+    user."""
     same: dict[tuple[object, ...], Claim] = {}
     for claim in claims:
         [row] = claim.rows

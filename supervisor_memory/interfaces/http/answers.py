@@ -65,7 +65,7 @@ class History(BaseModel):
 
 
 class Written(BaseModel):
-    """What became of a text."""
+    """The outcome of writing a text."""
 
     id: str = Field(description="The record it is in now; empty: none.")
     status: WriteStatus
@@ -111,7 +111,7 @@ class Lesson(BaseModel):
 
 
 class Guideline(BaseModel):
-    """What an agent is told of a tool."""
+    """The guideline of a tool, which its agent is told."""
 
     id: str
     tool: str
@@ -128,7 +128,7 @@ class Guidelines(BaseModel):
 
 
 class Promotion(BaseModel):
-    """What promoting a record would do."""
+    """The effects of promoting a record."""
 
     id: str
     version: int
@@ -177,7 +177,7 @@ class Found(BaseModel):
 
 
 class Proposal(BaseModel):
-    """What waits for a person, beside what is known."""
+    """A statement that waits for a person, beside the known record."""
 
     id: str
     user_id: str
@@ -211,7 +211,7 @@ class Step(BaseModel):
 
 
 class Swept(BaseModel):
-    """What became of all that came from somewhere."""
+    """The outcome of a quarantine, a release or a roll-back."""
 
     id: str = Field(description="Names it in the audit log; empty: nothing was changed.")
     rule: str = Field(description="What was asked for, as a code.")

@@ -17,7 +17,7 @@ Limit = Annotated[int, Query(ge=1, le=1000)]
 
 
 def _is_named(value: object) -> object:
-    """A parameter that is there without a value says yes."""
+    """Read a flag: a parameter without a value counts as true."""
     return True if value == "" else value
 
 

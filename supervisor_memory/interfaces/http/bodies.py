@@ -23,7 +23,7 @@ class Message(_Body):
 
 
 class Add(_Body):
-    """A text, or messages. Of messages what is worth it is remembered."""
+    """A text, or messages, from which the statements worth keeping are remembered."""
 
     messages: str | list[Message] | None = None
     text: str | None = Field(default=None, description="One statement, remembered as it is.")

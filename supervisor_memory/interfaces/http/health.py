@@ -56,7 +56,7 @@ def metrics(
         int | None, Query(ge=1, le=_MOST_HOURS, description="Also the figures of so many hours; slow.")
     ] = None,
 ) -> Metrics:
-    """How much there is, what was counted, and how long calls took, as Prometheus reads them."""
+    """Sizes, counters and durations of calls, in the format of Prometheus."""
     caller.as_operator()
     now = "".join(f"{line}\n" for line in _lines(memory)) + memory.audit.counted()
     if hours is None:

@@ -38,7 +38,7 @@ class What(BaseModel):
 
 
 class Problem(BaseModel):
-    """What is answered when something is wrong."""
+    """The body of an answer to an error."""
 
     error: What
 
@@ -104,7 +104,7 @@ def add_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(RequestValidationError)
     def invalid(_request: Request, error: RequestValidationError) -> JSONResponse:
-        """Where it is and what is wrong; what was sent is not said again."""
+        """Tell the place and kind of each error, without the value that was sent."""
         told = (f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors())
         return problem(422, "invalid-request", one_line("; ".join(told), most=1_000))
 

@@ -55,7 +55,7 @@ def promote(id: str, body: bodies.Promote, memory: Memory, caller: Writing, user
 
 
 def _as_operator(id: str, memory: SupervisorMemory, caller: Caller, user_id: str | None) -> None:
-    """Refuse whoever is bound to users; of another's record first, as if it were not there."""
+    """Refuse callers bound to users; a record of another user counts as missing for them."""
     memory.get(id, user_id=user_id)
     caller.as_operator()
 

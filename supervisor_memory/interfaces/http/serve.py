@@ -75,7 +75,7 @@ def listening_on(host: str, port: int) -> socket.socket:
 
 
 def hosts_of(settings: Settings, host: str) -> list[str]:
-    """The host names of the server besides loopback: those of the settings, and the address it listens on."""
+    """The allowed host names besides loopback: those in the settings, and the listening address."""
     return [*settings.server_hosts.replace(",", " ").split(), *_names(host)]
 
 

@@ -1,4 +1,4 @@
-"""/v1/sessions: which there are, what was said in them, their names and ends, and their removal.
+"""/v1/sessions: list, show, name, close and erase sessions.
 
 /v1/users and /v1/agents: who spoke in them.
 """

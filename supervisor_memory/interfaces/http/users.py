@@ -1,4 +1,4 @@
-"""/v1/users: how much is held of a user, a copy of it, and its removal."""
+"""/v1/users: count, export and erase the data of a user."""
 
 import os
 import threading

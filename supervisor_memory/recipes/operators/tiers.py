@@ -58,7 +58,7 @@ def visits(record: Record, reads: dict[str, Reads]) -> Reads:
 
 
 def tiered(*tiers: Tier) -> Chore:
-    """A chore that empties what is too full, in the order of the parts."""
+    """A chore that moves records out of overfull tiers, one tier after the other."""
 
     def plan(user_id: str, view: ReadStore) -> Sequence[Due]:
         there = {record.id: record for record in everything(user_id, view)}

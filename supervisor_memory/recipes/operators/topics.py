@@ -1,5 +1,5 @@
-"""Topics as chores: records of one tier are gathered by what they are about, and of hot topics a portrait is
-drawn. A topic is a record that is made from its pages."""
+"""Topics as chores: group the records of a tier by topic, and draw a portrait of the user from hot topics. A
+topic is a record that is made from its pages."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -38,7 +38,7 @@ Heat: TypeAlias = Callable[[int, int, float], float]
 
 @dataclass(frozen=True, slots=True)
 class _Theme:
-    """What some pages are about: a text and keywords."""
+    """The topic of some pages: a text and keywords."""
 
     text: str
     keywords: tuple[str, ...] = ()

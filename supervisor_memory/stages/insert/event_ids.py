@@ -1,4 +1,4 @@
-"""The ids of a turn's audit events, made of what was said, so that a turn that runs again adds nothing."""
+"""Derive the ids of a turn's audit events from its texts, so that a repeated turn adds no event."""
 
 import json
 import uuid

@@ -181,8 +181,8 @@ def joined(
 
 
 def _is_enough(kept: str, *records: Record) -> bool:
-    """Whether a wording can replace others: it has all their names and figures. Of a wording without one of
-    its names it also has at least half of the words, so that it replaces words, not things."""
+    """Whether a wording has all names and figures of the records it would replace. If a record lacks one of
+    its names, the wording also needs half of that record's words, so that it replaces words, not things."""
     said, told, named = frozenset(terms(kept)), Slots(kept), named_terms(kept)
     return all(
         named_terms(text) <= said

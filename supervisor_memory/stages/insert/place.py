@@ -480,8 +480,8 @@ def _is_written_anew(old: Record, new: Record) -> bool:
 
 
 def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _Rules) -> None:
-    """Retract a record, or the part of it that is taken back; history keeps it. The message that asks for it
-    is not quoted as a statement."""
+    """Retract a record, or only the part that the user takes back; history keeps it. The message that asks
+    for it is not quoted as a statement."""
     if _trust(new) < _trust(old):
         return draft.skip(old, "less-trusted-source")
     back = _rest_of(old, decision, draft, rules) if decision.rest else None

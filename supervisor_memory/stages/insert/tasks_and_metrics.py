@@ -1,4 +1,4 @@
-"""Tie what an agent concludes to the task it is a step of, and to the metrics that it uses.
+"""Link an agent's conclusions to their task and to the metrics they use.
 
 The host names the task, or the user does by an issue key. What an agent writes names none: "Summary:" and
 "UTF-8" stand in any answer.

@@ -89,7 +89,8 @@ def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
     asks_for_it = asks_for_a_reply(asked.text)
 
     def answers_alone(hit: Hit) -> bool:
-        """Whether it needs no other beside it: a user's; an assistant's that answers or is asked for."""
+        """Whether a message may answer by itself: the user's always, an assistant's if it is asked for or
+        close to the question."""
         return hit.record.id in own or asks_for_it or evidence(hit) >= ANSWERS
 
     answering = [hit for hit in said if answers_alone(hit)] if may_answer else []

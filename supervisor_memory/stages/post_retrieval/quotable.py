@@ -45,8 +45,8 @@ class Became:
     outdated: Mapping[str, frozenset[str]] = field(default_factory=dict)
 
     def may_hold(self, message_id: str, text: str) -> bool:
-        """Whether a part of a message, or of the reply to it, may be quoted beside the statement that
-        replaced it."""
+        """Whether a text from a message, or from the reply to it, may be quoted, though a later statement may
+        have replaced the message."""
         if message_id not in self.untold:
             return True
         gone = self.outdated.get(message_id)
@@ -215,7 +215,7 @@ def _may_be_replaced(old: Hit, new: Record) -> bool:
 
 
 def repeats(sentence: str, told: Sequence[frozenset[str]]) -> bool:
-    """Whether one of the given texts has nearly all terms of a sentence, and all of its numbers."""
+    """Whether one of the given texts repeats a sentence: nearly all of its terms, and all of its numbers."""
     words = frozenset(terms(sentence))
     missing = (words - each for each in told)
     return any(len(m) <= _MISSING * len(words) and not any(map(str.isdigit, m)) for m in missing)

@@ -33,14 +33,14 @@ from supervisor_memory.understand.questions import Opening, Wish, named_terms, o
 DIGEST: Final = "digest"
 """The part of a hit that tells the digest of a session."""
 _LATEST, _MESSAGES, _OF_A_SESSION = 50, 100, 200
-"""The number of latest sessions to look at, of messages to read at once, and of messages of one session."""
+"""Most latest sessions to look at, most messages to read at once, and most messages of a session."""
 _DIGESTED_NOW = 3  # the latest; others wait for the background
 _LIKEST = 5  # sessions by meaning
 _ASKED_FOR = 20  # sessions among the latest whose digest is not among the latest
 _MOST_TOKENS, _A_LINE = 230, 130
 """Tokens of the digests in a note, and of the single line after a greeting."""
 _MOST_OF_A_NOTE, _FRAME, _FRAME_OF_A_LINE = 300, 60, 18
-"""Tokens of a whole note with a digest, of its frame, and of the frame of a line."""
+"""Tokens of a whole note with a digest, tokens of its frame, and tokens of a line's frame."""
 _LEAST_COVERED, _LEAST_ALIKE = 0.5, 0.7
 """The least share of the topic's terms, or the least similarity, for a session to be chosen."""
 _LEAST_ALIKE_WITH_A_WORD = 0.5
@@ -397,7 +397,7 @@ def is_heard(message: Record, agent_id: str | None) -> bool:
 
 
 def messages_of(lines: Sequence[Line], view: ReadStore) -> Mapping[str, Record]:
-    """Id → message, of those messages of the lines that are still there."""
+    """The stored messages of some lines, by id."""
     ids = tuple(dict.fromkeys(line.message_id for line in lines))
     return {each.id: each for each in view.list(Filter(ids=ids), limit=len(ids))} if ids else {}
 

@@ -51,7 +51,7 @@ def with_session_messages(said: Remembering, view: NoStore) -> Remembering:
 
 @dataclass(frozen=True, slots=True)
 class _SessionMessages:
-    """The fact of the session messages of an exchange, and of the values they were made of."""
+    """A fact of an exchange: its session messages, and the values from which they were made."""
 
     made_of: tuple[object, ...]
     records: Sequence[Sequence[Record]]

@@ -24,7 +24,7 @@ class ModelAsked:
 
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:
-    """Add what the specialists that are functions find, then what the model finds in one call.
+    """Add the findings of function specialists, then those of the model, which is asked once.
 
     Nonsense of either is dropped, never an error.
     """
@@ -77,7 +77,7 @@ def heard_of(
 
 
 def with_answer(said: Remembering, told: "Answered", *, by: str = "model") -> Remembering:
-    """The exchange with what a model found; it replaces the candidates of the rules that the model rewords.
+    """Add a model's findings to the exchange, in place of the rules' candidates that they reword.
 
     Args:
         by: "model", or "function": then a model is still asked.

@@ -51,7 +51,7 @@ _NAME: Final = re.compile(r"[a-z][a-z0-9_-]{0,39}\Z")
 _KEY: Final = re.compile(r"(?P<name>[a-z][a-z0-9_-]{0,39})@(?P<version>[A-Za-z0-9._-]{1,40})\Z")
 _LONGEST_READ: Final = 8_000
 Reads: TypeAlias = "Callable[[Sequence[Heard]], Iterable[Mapping[str, Any]]]"
-"""A specialist that is a function: what it hears of an exchange → operations, as a model answers with them:
+"""A specialist that is a function. It takes the texts of an exchange and returns operations as a model would:
 `content`, `kind`, `quote`, and `subject` and `attribute` where there are any."""
 
 
@@ -240,7 +240,7 @@ def _imported(named: str) -> Specialist:
 
 
 def open_specialists(named: Sequence[str]) -> tuple[Specialist, ...]:
-    """The specialists of a setting: names of ours, keys or places of functions, or paths of files.
+    """Open the specialists that a setting names: built-in ones, functions by key or place, or files by path.
 
     A file is read once. Versions of one specialist can stand side by side.
 

@@ -1,4 +1,5 @@
-"""Fetch candidates: what resembles the question, what the user wants whatever it is, and the newest."""
+"""Fetch candidates: records that resemble the question, the user's standing wishes, and the newest
+records."""
 
 from collections.abc import Mapping, Sequence
 from itertools import chain
@@ -18,7 +19,7 @@ _WISHED_OF_THE_USER = frozenset(("name", "format", "language", "chart", "unit", 
 
 
 def search_store(plan: Recalling, view: ReadStore) -> Recalling:
-    """Candidates by all signals; without a threshold also what shares nothing with the question."""
+    """Candidates by all signals; without a threshold, also records that share nothing with the question."""
     if plan.query is None:
         return plan
     wanted = plan.turn.limit or view.settings.top_k
@@ -37,7 +38,7 @@ def least_relevance(turn: Turn, settings: Settings) -> float:
 
 
 def found_by(query: Query, *, limit: int, view: ReadStore) -> Hits:
-    """The hits of a question and of its parts, each record as where it matches best.
+    """The hits of a question and of its parts, each record once, with its best match.
 
     Signals are scaled within a search, so that a long part of a question would hide what answers a short one.
 
@@ -64,7 +65,7 @@ def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
 
 
 def add_standing(plan: Recalling, view: ReadStore) -> Recalling:
-    """What the user wants of every answer, marked `standing`: "use tables" resembles no question.
+    """Add the user's standing wishes, marked `standing`: "use tables" resembles no question.
 
     What is pinned first, then wishes, those first that the search found nearest ("give exact times when I
     ask about meetings"), then what else is known of the user; else the newest first. They count against the

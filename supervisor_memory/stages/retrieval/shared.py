@@ -54,7 +54,7 @@ def add_shared(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _keys(record: Record) -> set[tuple[str, str]]:
-    """What two records share that say the same, or something of the same."""
+    """The keys of a record; records that say the same, or set the same attribute, share one."""
     keys = {("text", record.content_hash)}
     if record.subject is not None and record.attribute is not None:
         keys.add((record.subject, record.attribute))

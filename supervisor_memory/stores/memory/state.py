@@ -220,7 +220,8 @@ class State:
         return self.counted_of(self.of_user(user_id))
 
     def counted_of(self, records: Sequence[Record], *, history_of: Sequence[str] = ()) -> dict[str, int]:
-        """The number of some records, of their versions and those of others, and of their vectors."""
+        """The number of some records, of their vectors, and of their earlier versions and those of
+        `history_of`."""
         ids = [record.id for record in records]
         return {
             "records": len(ids),

@@ -28,7 +28,7 @@ from supervisor_memory.testing.records import (
 
 
 class Searching:
-    """Tests of what a search finds, in which order and with which scores."""
+    """Tests of the hits of a search, their order and their scores."""
 
     # Searching
 

@@ -53,7 +53,7 @@ class Call:
 
     @classmethod
     def of(cls, tool: str, arguments: Mapping[str, Any], error: str | None = None) -> "Call":
-        """The call of a tool, bounded: of long values and errors their beginning."""
+        """A bounded copy of a tool's call: long values and errors are cut."""
         flat = dict(islice(flattened(arguments), 2 * MOST_ARGUMENTS))
         return cls(tool, flat, None if error is None else error[:_LONGEST_ERROR])
 
@@ -149,7 +149,7 @@ def is_named(edit: Edit, said: str) -> bool:
 
 
 def lessons_of(metadata: Mapping[str, Any], key: str = LESSONS) -> tuple[Lesson, ...]:
-    """The lessons in a guideline's metadata; what is none is left out."""
+    """The lessons in a guideline's metadata; invalid entries are left out."""
     told = metadata.get(key)
     given = told if isinstance(told, (list, tuple)) else ()
     return tuple(found for each in given if isinstance(each, Mapping) and (found := Lesson.from_dict(each)))

@@ -234,7 +234,7 @@ def _beside(compared: Compared, new: Candidate) -> Pair:
 
 
 def _alone(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) -> Add:
-    """A record of its own, with the one that came nearest to being the same, if any."""
+    """The decision to add a separate record, beside the rival that came nearest to being the same."""
     if judged:
         verdict, nearest, _ = max(judged, key=lambda each: each[0].about)
         return Add(nearest=nearest.record, apart=(verdict.apart or "unlike").replace(" ", "-"))
