@@ -6,6 +6,7 @@ call which hangs for ever never keeps the process from ending.
 
 import asyncio
 import contextvars
+import logging
 import os
 import threading
 import time
@@ -33,6 +34,7 @@ _OUTER_THREADS = 32
 _SOON = 0.02
 """Seconds by which a call inside another one may be late beyond its own deadline."""
 _here = threading.local()
+_log = logging.getLogger("supervisor_memory")
 
 
 def _deadline() -> float:
@@ -73,7 +75,7 @@ class _HandedCall(Generic[T]):
         if self.claim():
             try:
                 self._result = self._context.run(self._call)
-            except BaseException as error:  # noqa: BLE001  # handed to whoever waits
+            except BaseException as error:  # noqa: BLE001  # `result` raises it in the waiting thread
                 self._error = error
         return self._done.release
 
@@ -117,7 +119,7 @@ class _Workers:
                 return lambda: None
             try:
                 return partial(future.set_result, context.run(call))
-            except BaseException as error:  # noqa: BLE001  # handed to whoever waits
+            except BaseException as error:  # noqa: BLE001  # the future raises it where it is read
                 return partial(future.set_exception, error)
 
         self.put(job)
@@ -228,14 +230,14 @@ class Bridge:
 
     def background(self, function: Callable[[], object]) -> None:
         """Run a call later, in its own thread; `drain` waits for it."""
-        future = self._outer.submit(function)
+        future = self._outer.submit(partial(_logged, function))
         with self._lock:
             self._pending.add(future)
         future.add_done_callback(self._forget)
 
     def aside(self, function: Callable[[], object]) -> None:
         """Run a call later, in its own thread; `drain` does not wait for it."""
-        self._outer.submit(function)
+        self._outer.submit(partial(_logged, function))
 
     def _forget(self, future: "Future[object]") -> None:
         with self._lock:
@@ -251,6 +253,15 @@ class Bridge:
             except FutureTimeout:
                 return False
         return True
+
+
+def _logged(function: Callable[[], object]) -> object:
+    """Make a call whose result nobody reads, and log the error that it raises."""
+    try:
+        return function()
+    except Exception:
+        _log.exception("work in the background failed")
+        raise
 
 
 def _shielded(future: "Future[T]") -> "Future[T]":

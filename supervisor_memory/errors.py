@@ -2,8 +2,8 @@
 
 SupervisorMemoryError
 ├── SettingsError              a setting is unknown, out of range, or contradicts another
-│   └── RecipeError            the file of a recipe says what it may not
-├── IdentityError              who is acting cannot be told
+│   └── RecipeError            a recipe's file cannot be read or has a forbidden entry
+├── IdentityError              the acting user cannot be identified
 │   ├── MissingUser            no user id
 │   ├── InvalidName            a user, agent, session, family or task name that cannot be one
 │   └── IdentityConflict       two trusted sources name different users
@@ -184,3 +184,11 @@ class Conflict(BackendError):
 
 class DeadlineExceeded(SupervisorMemoryError, TimeoutError):
     """Memory took longer than it may; the graph goes on without it."""
+
+
+def raised_at(error: BaseException) -> str:
+    """The file and line that raised an error, for a log that may not quote its message."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "a place unknown"

@@ -23,6 +23,7 @@ from supervisor_memory.errors import (
     DeadlineExceeded,
     StageDenied,
     SupervisorMemoryError,
+    raised_at,
 )
 from supervisor_memory.model.records import AuditEvent, Filter, Hits, Query, Reads, Record, Scope, Seed
 from supervisor_memory.redact.redactor import Redactor, counted, redacted_record, redacted_scope
@@ -329,7 +330,7 @@ class Ports:
             return self.services.bridge.within(seconds, function)
         except (KeyboardInterrupt, SystemExit, GeneratorExit):
             raise
-        except BaseException as error:  # noqa: BLE001
+        except BaseException as error:  # noqa: BLE001  # logged and audited as a fault of the step
             self.note_fault(step, error)
             return None
 
@@ -345,7 +346,10 @@ class Ports:
 
     def note_fault(self, step: str, error: BaseException) -> None:
         self.faults.append(Fault(step, type(error).__name__))
-        _log.warning("memory goes on without the %s: %s: %s", step, type(error).__name__, _one_line(error))
+        told = f"{type(error).__name__}: {_one_line(error)}"
+        if not isinstance(error, SupervisorMemoryError):  # a plug-in's failure, or a defect of ours
+            told += f" ({raised_at(error)})"
+        _log.warning("memory goes on without the %s: %s", step, told)
 
 
 class _NoStore:
@@ -629,6 +633,6 @@ def guarded(function: Callable[[], T], *, otherwise: Callable[[BaseException], T
     except (BackendError, DeadlineExceeded) as error:
         _log.warning("memory is degraded: %s", _one_line(error))
         return otherwise(error)
-    except BaseException as error:  # noqa: BLE001  # some libraries' errors are no Exception
+    except BaseException as error:  # noqa: BLE001  # logged with its trace; not all errors are an Exception
         _log.exception("memory failed; the graph goes on without it")
         return otherwise(error)

@@ -102,6 +102,15 @@ def test_background_work_is_waited_for_by_drain() -> None:
     assert not bridge.drain(seconds=0.01)
 
 
+def test_an_error_of_background_work_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    bridge = Bridge()
+    bridge.background(lambda: 1 / 0)
+    assert bridge.drain(seconds=5)
+    assert [(each.message, each.exc_info is not None) for each in caplog.records] == [
+        ("work in the background failed", True)
+    ]
+
+
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="the platform cannot fork")
 def test_a_forked_child_gets_threads_of_its_own_where_those_of_its_parent_hang() -> None:
     code = (

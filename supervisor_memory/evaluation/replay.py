@@ -259,7 +259,7 @@ class _Runner:
         began = perf_counter()
         try:
             state = self._run(thread, number, asked)
-        except Exception as error:  # noqa: BLE001  # told and counted apart, whatever it is
+        except Exception as error:  # noqa: BLE001  # the user's graph failed; the report names the error
             self._has_failed = True
             self.meter.taken()
             return Answered("raised", error=f"{type(error).__name__}: {error}", took=perf_counter() - began)
@@ -323,7 +323,7 @@ def _reason(reason: str, parts: Mapping[str, float]) -> str:
 def _judged(judge: Judge, asked: Asked, text: str) -> tuple[bool | None, str]:
     try:
         return judge(asked, text), ""
-    except Exception as error:  # noqa: BLE001  # told and counted apart, whatever it is
+    except Exception as error:  # noqa: BLE001  # the user's judge failed; the report names the error
         return None, f"{type(error).__name__}: {error}"
 
 

@@ -44,7 +44,7 @@ def tables_of(sql: str) -> Tables:
                 continue
             is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
             (own if is_own else written).add(_named(target))
-    except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, the words decide
+    except Exception:  # noqa: BLE001  # sqlglot is missing, or raises one of its many kinds of errors
         return tables_by_words(sql)
     return Tables(frozenset(read - own), frozenset(written - own))
 
@@ -106,7 +106,7 @@ def lineage_of(sql: str) -> Lineage:
                 columns.update(_columns(scope.columns, scope))
             outputs += _outputs(scopes[-1]) if scopes else ()
         return Lineage(frozenset(columns), tuple(outputs))
-    except Exception:  # noqa: BLE001 - without sqlglot, or whatever makes it raise, tables are what is known
+    except Exception:  # noqa: BLE001  # sqlglot is missing, or raises one of its many kinds of errors
         return Lineage()
 
 

@@ -99,7 +99,7 @@ def _parsed(sql: str) -> str | None:
     try:
         trees = [normalize_identifiers(tree) for tree in sqlglot.parse(sql) if tree is not None]
         return "; ".join(_without_aliases(tree).sql(comments=False) for tree in trees) or None
-    except Exception:  # noqa: BLE001 - whatever makes it raise, the text is compared
+    except Exception:  # noqa: BLE001  # sqlglot raises many kinds of errors; the text is compared then
         return None
 
 

@@ -23,7 +23,13 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from supervisor_memory.errors import IdentityError, InvalidContent, MemoryAccessDenied, SettingsError
+from supervisor_memory.errors import (
+    IdentityError,
+    InvalidContent,
+    MemoryAccessDenied,
+    SettingsError,
+    raised_at,
+)
 from supervisor_memory.interfaces.http.problems import Unauthenticated, problem
 from supervisor_memory.interfaces.printable import one_line
 from supervisor_memory.model.records import check_name
@@ -245,8 +251,9 @@ class Guard:
                 await self._pass_on(scope, receive, answer)
             else:
                 await refusal(scope, receive, answer)
-        except Exception as error:  # noqa: BLE001  # a bug: what it says may be a text of somebody's
-            fault = _fault(error.__cause__ or error)
+        except Exception as error:  # noqa: BLE001  # a defect: its message may quote a user's text
+            raised = error.__cause__ or error
+            fault = f"{type(raised).__name__} at {raised_at(raised)}"
             _log.error("%s", fault)
             if status:
                 raise RuntimeError(f"{fault}, in the middle of an answer") from None
@@ -379,15 +386,6 @@ def _cookie(headers: Headers) -> str:
     except CookieError:
         return ""
     return found.value if found else ""
-
-
-def _fault(error: BaseException) -> str:
-    """The type of an error and the place of its raise, without its message."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    where = f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace else "a place unknown"
-    return f"{type(error).__name__} at {where}"
 
 
 def _tell(scope: Scope, status: int, seconds: float) -> None:

@@ -22,6 +22,7 @@ from supervisor_memory.errors import (
     MemoryAccessDenied,
     RecordNotFound,
     SupervisorMemoryError,
+    raised_at,
 )
 from supervisor_memory.interfaces.http.access import LOOPBACK, MOST_BYTES, Guard, Tokens, caller_of
 from supervisor_memory.interfaces.mcp.resources import PROMPTS, RESOURCES, read, written
@@ -259,8 +260,8 @@ def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types
         return _failed("denied", str(error))
     except SupervisorMemoryError as error:
         return _failed("not-done", f"{type(error).__name__}: {error}")
-    except Exception as error:  # noqa: BLE001  # a bug: what it says may be a text of somebody's
-        _log.error("%s in %s", type(error).__name__, tool.name)
+    except Exception as error:  # noqa: BLE001  # a defect: its message may quote a user's text
+        _log.error("%s in %s at %s", type(error).__name__, tool.name, raised_at(error))
         return _failed("internal", "this is a fault of the server")
     return types.CallToolResult(
         content=[types.TextContent(type="text", text=as_json(told, indent=None))], structured_content=told

@@ -617,7 +617,7 @@ def _mapping(item: object) -> Mapping[Any, Any] | None:
     dump = getattr(item, "model_dump", None)
     try:
         data = dump() if callable(dump) else None
-    except Exception:  # noqa: BLE001 - whatever a stranger's object does, it is merely not usable
+    except Exception:  # noqa: BLE001  # code of strangers; the item counts as malformed
         return None
     return data if isinstance(data, Mapping) else None
 

@@ -109,7 +109,7 @@ class Replay:
         """Try once in the background. True when nothing is left to do. Failures in a row are logged once."""
         try:
             is_done = self.now() and not self._is_left()
-        except Exception:  # noqa: BLE001  # it shall be tried again, whatever it was
+        except Exception:  # noqa: BLE001  # logged once with its trace, and tried again
             if not self._has_failed and not self._stop.is_set():
                 _log.exception("what waits in the journal could not be applied; it is tried again")
             self._has_failed = True

@@ -154,7 +154,7 @@ class Group:
             for request in requests:
                 request.failed(error)
             return True
-        except Exception:  # noqa: BLE001  # whose fault it was shows when each is tried alone
+        except Exception:  # noqa: BLE001  # each is tried alone next, and gets its own error
             return False
         except BaseException as error:
             for request in requests:
