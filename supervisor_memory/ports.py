@@ -573,18 +573,18 @@ class _Maintaining(_Deciding):
         self._used: set[str] = set()
 
     def search(self, query: Query, *, limit: int) -> Hits:
-        self._once("search")
+        self._allow_once("search")
         return super().search(query, limit=limit)
 
     def search_many(self, queries: Sequence[Query], *, limit: int) -> Sequence[Hits]:
-        self._once("search")
+        self._allow_once("search")
         return [super(_Maintaining, self).search(query, limit=limit) for query in queries]
 
     def commit(self, commit: Commit) -> Committed:
-        self._once("commit")
+        self._allow_once("commit")
         return super().commit(commit)
 
-    def _once(self, power: str) -> None:
+    def _allow_once(self, power: str) -> None:
         if power in self._used:
             raise StageDenied(f"an operator after insert may {power} once; batch what it needs", power=power)
         self._used.add(power)

@@ -178,12 +178,12 @@ class Telemetry:
             finally:
                 self._duration.record(time.perf_counter() - began, {**facts, **ended})
             try:
-                span.set_attributes(self._told(describe(given, result), facts))
+                span.set_attributes(self._attributes_of(describe(given, result), facts))
             except Exception as error:  # noqa: BLE001  # it must not take the result away
                 _log.warning("a span of %s tells less: %s", operation, type(error).__name__)
             return result
 
-    def _told(self, told: Told, facts: Mapping[str, Value]) -> dict[str, Value]:
+    def _attributes_of(self, told: Told, facts: Mapping[str, Value]) -> dict[str, Value]:
         """The attributes of a call that is done; the size of a note is a metric too."""
         if isinstance(tokens := told.facts.get(f"{_NAME}.note.tokens"), int):
             self._tokens.record(tokens, facts)

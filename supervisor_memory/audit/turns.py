@@ -266,7 +266,7 @@ def _packed(some: "Iterable[tuple[Hit, str, int | None]]") -> str:
             named = "null"
         else:
             named, numbers, before = f'{_in_lines(names)}{numbers}"', "", names
-        made_of = _of(hit) if hit.made_of else ""
+        made_of = _made_of_json(hit) if hit.made_of else ""
         found.append(f"[{_QUOTED(hit.record.id)},{place},{number},{_QUOTED(reason)},{named}{made_of}]")
     return f"[{','.join(found)}]"
 
@@ -278,7 +278,7 @@ def _in_lines(names: tuple[str, ...]) -> str:
     return _QUOTED("".join(in_a_line))[:-1]
 
 
-def _of(hit: "Hit") -> str:
+def _made_of_json(hit: "Hit") -> str:
     """The messages of a digest as one more entry of the list."""
     return f",{json.dumps(hit.made_of, separators=(',', ':'))}"
 

@@ -150,7 +150,7 @@ class _Chain:
         start = self.found.archived
         own = [anchor for anchor in self._anchors if anchor.log_id == self._log_id]
         self.found.unseen = sorted(anchor.seq for anchor in own if anchor.seq < start)
-        self.found.faults += _since(self._anchors, self._log_id, self._hashes, start, self._last, key)
+        self.found.faults += _anchor_faults(self._anchors, self._log_id, self._hashes, start, self._last, key)
 
 
 def verified(
@@ -281,7 +281,7 @@ def _is_filed_by(row: AuditRow, event: Mapping[str, Any]) -> bool:
         return False
 
 
-def _since(  # noqa: PLR0917
+def _anchor_faults(  # noqa: PLR0917
     anchors: Sequence[Anchor], log_id: str, hashes: Mapping[int, str], start: int, last: int, key: str | None
 ) -> Iterator[Fault]:
     """The faults that the anchors show. It is a fault, too, if all anchors are of rows before `start`."""

@@ -40,7 +40,7 @@ _READERS_SECONDS: Final = 1.0
 _forks: list[int] = []
 
 
-def _before() -> None:
+def _before_fork() -> None:
     opened = list(_known)
     for each in opened:
         each.before_fork()
@@ -51,7 +51,7 @@ def _before() -> None:
         each.let_go()
 
 
-def _after() -> None:
+def _after_fork() -> None:
     _forks.clear()
     _readers.notify_all()
     _readers.release()
@@ -60,7 +60,7 @@ def _after() -> None:
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=_before, after_in_parent=_after, after_in_child=_after)
+    os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 
 
 def _translated(error: apsw.Error | UnicodeDecodeError, where: str, waited: float) -> BackendError:

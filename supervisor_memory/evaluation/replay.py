@@ -162,7 +162,7 @@ def evaluate(
             runner = _Runner(factory, (memory, clock, asking), how, asynchronous=asynchronous)
             runners[arm.name] = runner
         for thread in threads:
-            for number, answers in enumerate(_through(thread, runners, together(*judges))):
+            for number, answers in enumerate(_turn_by_turn(thread, runners, together(*judges))):
                 found.append(Replayed(thread.id, number, thread.turns[number], answers))
                 done += 1
                 progress(done, total)
@@ -178,7 +178,7 @@ def evaluate(
     )
 
 
-def _through(
+def _turn_by_turn(
     thread: Thread, runners: Mapping[str, "_Runner"], judge: Judge
 ) -> Iterator[Mapping[str, Answered]]:
     for runner in runners.values():

@@ -55,12 +55,16 @@ class Compared:
             name: getattr(self, name)
             for name in ("arm", "verdict", "pairs", "bare_right", "right", "gains", "harms")
         }
-        told |= {"gain": _told(self.gain), "answered": self.answered, "changed": self.changed}
+        told |= {"gain": _interval_dict(self.gain), "answered": self.answered, "changed": self.changed}
         told["unrelated"] = {
             **{"pairs": self.unrelated, "harms": self.unrelated_harms},
-            "harm": _told(self.unrelated_harm),
+            "harm": _interval_dict(self.unrelated_harm),
         }
-        told |= {"apart": dict(self.apart), "tokens": _told(self.tokens), "dollars": _told(self.dollars)}
+        told |= {
+            "apart": dict(self.apart),
+            "tokens": _interval_dict(self.tokens),
+            "dollars": _interval_dict(self.dollars),
+        }
         told["agents"] = [
             {
                 "agent": agent,
@@ -72,7 +76,7 @@ class Compared:
             for agent, arms in self.agents.items()
         ]
         told["measured"] = {
-            "seconds": _told(self.seconds),
+            "seconds": _interval_dict(self.seconds),
             "agents": {
                 agent: {arm: round(amounts["seconds"], 4) for arm, amounts in arms.items()}
                 for agent, arms in self.agents.items()
@@ -138,16 +142,16 @@ def reported(
 def _compared(
     turns: Sequence[Replayed], arm: str, prices: Prices, interval: Literal["exact", "bootstrap"], seed: int
 ) -> Compared:
-    apart = Counter(why for turn in turns if (why := _apart(turn, arm)) is not None)
-    answered = [turn for turn in turns if _both(turn, arm) is not None and not turn.lacks]
-    pairs = [turn for turn in answered if _apart(turn, arm) is None]
-    gains, harms = sum(_won(turn, arm) > 0 for turn in pairs), sum(_won(turn, arm) < 0 for turn in pairs)
+    apart = Counter(why for turn in turns if (why := _why_uncounted(turn, arm)) is not None)
+    answered = [turn for turn in turns if _both_answers(turn, arm) is not None and not turn.lacks]
+    pairs = [turn for turn in answered if _why_uncounted(turn, arm) is None]
+    gains, harms = sum(_gain(turn, arm) > 0 for turn in pairs), sum(_gain(turn, arm) < 0 for turn in pairs)
     unrelated = [turn for turn in pairs if turn.asked.unrelated]
-    unrelated_harms = sum(_won(turn, arm) < 0 for turn in unrelated)
+    unrelated_harms = sum(_gain(turn, arm) < 0 for turn in unrelated)
     by_thread: dict[str, list[Replayed]] = {}
     for turn in answered:
         by_thread.setdefault(turn.thread, []).append(turn)
-    judged = [[float(_won(turn, arm)) for turn in group if turn in pairs] for group in by_thread.values()]
+    judged = [[float(_gain(turn, arm)) for turn in group if turn in pairs] for group in by_thread.values()]
     exactly = exact_gain(gains, harms, len(pairs))
 
     def difference(amount: Any) -> Interval | None:
@@ -178,13 +182,13 @@ def _compared(
     )
 
 
-def _both(turn: Replayed, arm: str) -> tuple[Answered, Answered] | None:
+def _both_answers(turn: Replayed, arm: str) -> tuple[Answered, Answered] | None:
     """The two answers, where both arms gave one."""
     bare, other = turn.answers[BARE], turn.answers[arm]
     return (bare, other) if bare.fate == other.fate == "answered" else None
 
 
-def _apart(turn: Replayed, arm: str) -> str | None:
+def _why_uncounted(turn: Replayed, arm: str) -> str | None:
     """Why a turn counts in no figure of gain and harm; None: it counts."""
     bare, other = turn.answers[BARE], turn.answers[arm]
     if turn.lacks:
@@ -204,7 +208,7 @@ def _apart(turn: Replayed, arm: str) -> str | None:
     return None
 
 
-def _won(turn: Replayed, arm: str) -> int:
+def _gain(turn: Replayed, arm: str) -> int:
     """1 where memory alone is right, -1 where the bare graph alone is."""
     return bool(turn.answers[arm].is_right) - bool(turn.answers[BARE].is_right)
 
@@ -215,7 +219,7 @@ def _worst(turns: Sequence[Replayed], arm: str) -> list[Replayed]:
 
     def rank(turn: Replayed) -> int | None:
         bare, other = turn.answers[BARE], turn.answers[arm]
-        if _apart(turn, arm) is None and _won(turn, arm) < 0:
+        if _why_uncounted(turn, arm) is None and _gain(turn, arm) < 0:
             return 0
         if other.fate == "raised" and bare.fate != "raised":
             return 1
@@ -231,7 +235,7 @@ def _by_agent(turns: Sequence[Replayed], arm: str, prices: Prices) -> dict[str, 
         for name in (BARE, arm):
             answer = turn.answers[name]
             for agent, costs in answer.costs.items():
-                ways = found.setdefault(agent, {each: _nothing() for each in (BARE, arm)})
+                ways = found.setdefault(agent, {each: _zero_amounts() for each in (BARE, arm)})
                 for amount in _AMOUNTS:
                     ways[name][amount] += costs.get(amount, 0)
                 ways[name]["dollars"] = round(ways[name]["dollars"] + prices.of(costs), 9)
@@ -239,11 +243,11 @@ def _by_agent(turns: Sequence[Replayed], arm: str, prices: Prices) -> dict[str, 
     return dict(sorted(found.items()))
 
 
-def _nothing() -> dict[str, float]:
+def _zero_amounts() -> dict[str, float]:
     return {**dict.fromkeys(_AMOUNTS, 0), "dollars": 0.0, "seconds": 0.0}
 
 
-def _told(interval: Interval | None) -> dict[str, float] | None:
+def _interval_dict(interval: Interval | None) -> dict[str, float] | None:
     return None if interval is None else {name: round(v, 6) for name, v in interval._asdict().items()}
 
 
@@ -252,12 +256,12 @@ def _lines(each: Compared) -> Iterator[str]:
     if each.gain is not None:
         yield (
             f"  right: bare {each.bare_right} of {each.pairs}, with memory {each.right}; gained {each.gains}"
-            f", harmed {each.harms}; difference {_shown(each.gain, 100, '%')}"
+            f", harmed {each.harms}; difference {_interval_text(each.gain, 100, '%')}"
         )
     if each.unrelated_harm is not None:
         yield (
             f"  unrelated questions: harmed {each.unrelated_harms} of {each.unrelated}, "
-            f"{_shown(each.unrelated_harm, 100, '%', sign=False)}"
+            f"{_interval_text(each.unrelated_harm, 100, '%', sign=False)}"
         )
     yield f"  worded otherwise: {each.changed} of {each.answered} answers"
     for told, interval, unit in (
@@ -267,7 +271,7 @@ def _lines(each: Compared) -> Iterator[str]:
     ):
         if interval is not None and (interval.value or interval.low or interval.high):
             less = "  no difference" if interval.holds_zero else ""
-            yield f"  {told}: {_shown(interval, 1, unit)}{less}"
+            yield f"  {told}: {_interval_text(interval, 1, unit)}{less}"
     for agent, ways in each.agents.items():
         costs = (
             f"{name} {amounts['tokens_in']:,.0f} in, {amounts['tokens_out']:,.0f} out, "
@@ -279,7 +283,7 @@ def _lines(each: Compared) -> Iterator[str]:
         yield f"  not counted: {count} × {reason}"
 
 
-def _shown(interval: Interval, scale: float, unit: str, *, sign: bool = True) -> str:
+def _interval_text(interval: Interval, scale: float, unit: str, *, sign: bool = True) -> str:
     form = f"{'+' if sign else ''}.{4 if unit == '$' else 3 if unit == 's' else 1}f"
     value, low, high = (format(each * scale, form) for each in interval)
     return f"{value}{unit} [{low}, {high}]"

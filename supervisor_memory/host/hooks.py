@@ -159,7 +159,7 @@ class Hooks(Beginnings):
             if agent_id is not None:
                 self.brought(outcome_of({}, {self.keys[0]: since}, since), scope, NO_NOTE, begun)
             elif begun is not None:
-                self.hear(begun, _said(since))
+                self.hear(begun, _answers_in(since))
 
         guarded(keep, otherwise=lambda error: self.missed("remember", scope, error))
 
@@ -325,7 +325,7 @@ class Hooks(Beginnings):
 
         def keep() -> None:
             said = new_messages(state, result, self.keys)
-            answers = _said(said) if leads else []
+            answers = _answers_in(said) if leads else []
             begun = visit.begun
             self._note_calls(said, scope.agent_id, config)
             if scope.agent_id is None:
@@ -601,7 +601,7 @@ def _question(messages: Sequence[BaseMessage], asked: str, scope: Scope, task: s
     return "\n".join([asked, *tasks])
 
 
-def _said(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
+def _answers_in(messages: Sequence[BaseMessage]) -> list[BaseMessage]:
     """The answers among messages."""
     return [m for m in messages if isinstance(m, AIMessage) and m.text and _is_answer(m)]
 

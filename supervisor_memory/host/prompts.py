@@ -213,11 +213,11 @@ def _prompting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
         prompt, args = (args[0], args[1:]) if args else (options.pop(called), args)
         if takes_lists:
             call = options
-            prompt = [_told(self, list(each), told, call) for each in prompt]
+            prompt = [_prompt_as_read(self, list(each), told, call) for each in prompt]
         else:
             config = ensure_config(args[0] if args else options.get("config"))
             call = {**options, "tags": config.get("tags"), "metadata": config.get("metadata")}
-            prompt = _told(self, self._convert_input(prompt).to_messages(), told, call)
+            prompt = _prompt_as_read(self, self._convert_input(prompt).to_messages(), told, call)
         return method(self, prompt, *args, **options)
 
     return with_note
@@ -269,7 +269,7 @@ def _hushing(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
     return arun if name == "arun" else run
 
 
-def _told(
+def _prompt_as_read(
     model: BaseChatModel, messages: list[BaseMessage], told: Telling | None, call: Mapping[str, Any]
 ) -> list[BaseMessage]:
     """The prompt of one call as its model reads it."""

@@ -129,8 +129,8 @@ class _Calls:
         query: what was said there, word for word, in order."""
 
         def call(scope: Scope) -> list[dict[str, Any]]:
-            if said := self._said(query, scope):
-                return [_told(message, 1.0) for message in said]
+            if said := self._messages_around(query, scope):
+                return [_as_shown(message, 1.0) for message in said]
             hits = self._memory.search(
                 query,
                 user_id=scope.user_id,
@@ -142,7 +142,7 @@ class _Calls:
                 session_id=scope.session_id,
                 task=scope.task,
             )
-            return [_told(hit.record, hit.score) for hit in hits]
+            return [_as_shown(hit.record, hit.score) for hit in hits]
 
         # An empty list would become a message without content, which some providers refuse.
         return self._run(runtime, call) or "[]"
@@ -333,7 +333,7 @@ class _Calls:
             raise InvalidName(f"record {id!r} belongs to another task", id=id)
         return record
 
-    def _said(self, query: str, scope: Scope) -> list[Record]:
+    def _messages_around(self, query: str, scope: Scope) -> list[Record]:
         """The messages around a record's origin, if the query is the id of one of the user's records."""
         if not is_id(query):
             return []
@@ -364,7 +364,7 @@ class _Calls:
         )
 
 
-def _told(record: Record, score: float) -> dict[str, Any]:
+def _as_shown(record: Record, score: float) -> dict[str, Any]:
     """A record as a tool shows it to a model."""
     plain = {name: value for name, value in record.metadata.items() if name not in OWN_KEYS}
     metadata = {**plain, "kind": record.kind, "namespace": record.family}

@@ -178,7 +178,7 @@ def _usual(group: _Group, tokens: Sequence[Sequence[str]]) -> list[int]:
 def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:
     """Parts a group into its shared text and gaps; None if there are too many gaps."""
     shared = group.shared
-    each = [_between(shared, tokens[at]) for at in group.at]
+    each = [_texts_between(shared, tokens[at]) for at in group.at]
     breaks = [n for n in range(len(shared) + 1) if any(between[n] for between in each)]
     # Marks alone between two places that differ join what differs.
     kept = [n for i, n in enumerate(breaks) if i == 0 or _words(shared[breaks[i - 1] : n])]
@@ -201,7 +201,7 @@ def _parted(group: _Group, tokens: Sequence[Sequence[str]]) -> Alike | None:
     return Alike(tuple(group.at), tuple(map("".join, fixed)), tuple(map(own, each)))
 
 
-def _between(shared: Sequence[str], tokens: Sequence[str]) -> list[str]:
+def _texts_between(shared: Sequence[str], tokens: Sequence[str]) -> list[str]:
     """The text before each shared token, and the rest after the last one."""
     between, at = list[str](), 0
     for token in shared:

@@ -57,7 +57,9 @@ def measured(
                 memory.optimize(user_id=user_id)
             told.records += len(memory.get_all(user_id=user_id))
             for question in each.questions:
-                told.asked.append(_asked(memory, question.text, ids, depth=depth, user_id=user_id, told=told))
+                told.asked.append(
+                    _ask_question(memory, question.text, ids, depth=depth, user_id=user_id, told=told)
+                )
     return told
 
 
@@ -69,7 +71,7 @@ def _filled(memory: SupervisorMemory, held: Held, told: Measured) -> dict[str, s
     return {result.id: id for result, id in zip(results, held.items, strict=True)}
 
 
-def _asked(
+def _ask_question(
     memory: SupervisorMemory, text: str, ids: dict[str, str], *, depth: int, user_id: str, told: Measured
 ) -> Asked:
     begun = time.process_time()

@@ -31,7 +31,7 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
     """One hit: the score, its parts in numbers and in words, and the record."""
     return {
         "score": round(hit.score, 4),
-        "parts": {name: round(value, 4) for name, value in _shown(hit.parts).items()},
+        "parts": {name: round(value, 4) for name, value in _without_raw_match(hit.parts).items()},
         "why": why(hit.parts, hit.names),
         "record": hit.record.to_dict(),
         **({"path": [asdict(joint) for joint in hit.path]} if hit.path else {}),
@@ -40,7 +40,7 @@ def _hit_told(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _shown(parts: Mapping[str, float]) -> Mapping[str, float]:
+def _without_raw_match(parts: Mapping[str, float]) -> Mapping[str, float]:
     """The parts of a score without the raw match, whose scale differs by search; `fused` is the match."""
     return {name: value for name, value in parts.items() if name != "match"}
 
@@ -128,23 +128,25 @@ def audit_rows(
     """Rows of the log with their records as they are now; with `user_id`, nothing of other users."""
     if user_id is not None:
         rows = [row for row in rows if row.outcome != "denied"]
-    live = _beside(memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit")
+    live = _present_records(
+        memory, [row.record_id for row in rows if row.record_id], user_id=user_id, op="audit"
+    )
     return [{**row.event, "hash": row.hash.hex(), "record": live.get(row.record_id or "")} for row in rows]
 
 
-def _beside(
+def _present_records(
     memory: SupervisorMemory, ids: Sequence[str], *, op: str, user_id: str | None = None
 ) -> dict[str, dict[str, str | None]]:
     """The record beside a row, as it is now; its text only if it is active. `op` is for the access log."""
     known = dict.fromkeys(ids)
     found = {record.id: record for record in memory.upkeep.records(list(known))}
-    told = {id_: _now(found.get(id_), user_id) for id_ in known}
+    told = {id_: _present_state(found.get(id_), user_id) for id_ in known}
     shown = [found[id_] for id_, now in told.items() if now["content"] is not None]
     memory.audit.seen(op, shown)
     return told
 
 
-def _now(record: Record | None, user_id: str | None) -> dict[str, str | None]:
+def _present_state(record: Record | None, user_id: str | None) -> dict[str, str | None]:
     if record is None or user_id not in (None, record.user_id):
         return {"status": "erased", "user_id": None, "content": None, "changed": None}
     content = record.content if record.status == "active" else None
@@ -166,7 +168,9 @@ def decisions_of(memory: SupervisorMemory, id: str, *, limit: int) -> list[dict[
     """
     found = [row for row in reversed(memory.audit.tail(limit, record_id=id)) if row.op in _DECISIONS]
     told = [(row, row.event["detail"]) for row in found]
-    live = _beside(memory, [detail["nearest_id"] for _, detail in told if "nearest_id" in detail], op="why")
+    live = _present_records(
+        memory, [detail["nearest_id"] for _, detail in told if "nearest_id" in detail], op="why"
+    )
     return [
         {
             "at": row.ts_us / _MICRO,
@@ -235,7 +239,7 @@ def notes_told(
     """
     every = [each for note in notes for each in (*note.shown, *note.dropped)]
     ids = [id_ for each in every for id_ in (each.record_id, *each.source_ids)]
-    live = _beside(memory, ids, user_id=user_id, op="why")
+    live = _present_records(memory, ids, user_id=user_id, op="why")
     said = {id_: memory.upkeep.versions(id_) for id_, now in live.items() if now["content"] is not None}
 
     def told(each: Shown, at: float) -> dict[str, Any]:
@@ -247,7 +251,7 @@ def notes_told(
         then = None if then == record["content"] else then
         made_of = [{"id": id_, "section": of, "record": live[id_]} for id_, of in each.made_of]
         made = {"record": record, "then": then, "made_of": made_of}
-        return {**asdict(each), "parts": _shown(each.parts), **words, **made}
+        return {**asdict(each), "parts": _without_raw_match(each.parts), **words, **made}
 
     return [
         {

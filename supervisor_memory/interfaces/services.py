@@ -96,10 +96,10 @@ class Service:
         if insert_params and insert_mode != "active":
             raise InvalidContent("insert_params are for insert_mode 'active'")
         item = {"content": entry, "metadata": {**(metadata or {}), SERVICE: self.name}}
-        memory = self.memory if vector is None else self._with(pre_insert=_keeping(vector))
+        memory = self.memory if vector is None else self._with_operator(pre_insert=_keeping(vector))
         (done,) = memory.add_many([item], user_id=self.user_id, infer=False)
         if insert_params:
-            self._set(done.id, insert_params)
+            self._set_fields(done.id, insert_params)
         return done.id
 
     def retrieve(
@@ -118,10 +118,10 @@ class Service:
             index: Only entries that are in it.
         """
         asked = query or ("" if vector is None else "…")
-        memory = self.memory if vector is None else self._with(pre_retrieval=_near(vector))
+        memory = self.memory if vector is None else self._with_operator(pre_retrieval=_searching_near(vector))
         wanted = {**(metadata or {}), SERVICE: self.name, **({} if index is None else {_key(index): True})}
         options: dict[str, Any] = {"limit": top_k, "threshold": 0.0, "where": {"metadata": wanted}}
-        return [_told(hit) for hit in memory.search(asked, user_id=self.user_id, **options)]
+        return [_entry_of(hit) for hit in memory.search(asked, user_id=self.user_id, **options)]
 
     def retrieve_multi(self, queries: Iterable[str], top_k: int = 10) -> list[dict[str, Any]]:
         """The entries of several questions, joined by reciprocal rank fusion with k = 60."""
@@ -146,22 +146,22 @@ class Service:
     def delete(self, entry_id: str) -> bool:
         """Delete an entry; False: there is none."""
         try:
-            self._own(entry_id)
+            self._own_entry(entry_id)
         except RecordNotFound:
             return False
         return self.memory.delete(entry_id, user_id=self.user_id) > 0
 
     def insert_to_index(self, entry_id: str, index: str) -> None:
         """Add an entry to an index."""
-        self._set(entry_id, {_key(index): True})
+        self._set_fields(entry_id, {_key(index): True})
 
     def remove_from_index(self, entry_id: str, index: str) -> None:
         """Remove an entry from an index; it stays unchanged in the others."""
-        self._set(entry_id, {_key(index): False})
+        self._set_fields(entry_id, {_key(index): False})
 
     def move(self, entry_id: str, tier: str) -> None:
         """Put an entry into another tier."""
-        self._set(entry_id, {TIER: tier})
+        self._set_fields(entry_id, {TIER: tier})
 
     def optimize(self, trigger: str, *, dry_run: bool = False) -> dict[str, Any]:
         """Run the chores of a trigger that the recipe has; `undo` of the memory takes them back.
@@ -183,17 +183,17 @@ class Service:
         told = self.memory.status(user_id=self.user_id)
         return {**told, "pending_items": told["due"].get(told["pending_action"], 0)}
 
-    def _own(self, entry_id: str) -> Record:
+    def _own_entry(self, entry_id: str) -> Record:
         found = self.memory.get(entry_id, user_id=self.user_id)
         if found.metadata.get(SERVICE) != self.name or found.status != "active":
             raise RecordNotFound(f"service {self.name!r} has no entry {entry_id!r}", id=entry_id)
         return found
 
-    def _set(self, entry_id: str, fields: Mapping[str, Any]) -> None:
-        self._own(entry_id)
+    def _set_fields(self, entry_id: str, fields: Mapping[str, Any]) -> None:
+        self._own_entry(entry_id)
         self.memory.update(entry_id, user_id=self.user_id, metadata=fields)
 
-    def _with(self, **operator: Callable[..., Any]) -> Memory:
+    def _with_operator(self, **operator: Callable[..., Any]) -> Memory:
         """The memory with one more operator at the end of a stage."""
         recipe = self.memory.recipe
         stages: dict[str, Any] = {name: (*getattr(recipe, name), each) for name, each in operator.items()}
@@ -212,7 +212,7 @@ def _keeping(vector: "Vector") -> Callable[[Remembering, ReadStore], Remembering
     return kept
 
 
-def _near(vector: "Vector") -> Callable[[Recalling, NoStore], Recalling]:
+def _searching_near(vector: "Vector") -> Callable[[Recalling, NoStore], Recalling]:
     def near(plan: Recalling, view: NoStore) -> Recalling:
         if plan.query is None:
             return plan
@@ -223,6 +223,6 @@ def _near(vector: "Vector") -> Callable[[Recalling, NoStore], Recalling]:
     return near
 
 
-def _told(hit: Hit) -> dict[str, Any]:
+def _entry_of(hit: Hit) -> dict[str, Any]:
     record = hit.record
     return {"id": record.id, "content": record.content, "score": hit.score, "metadata": dict(record.metadata)}

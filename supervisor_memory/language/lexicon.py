@@ -218,9 +218,9 @@ class Lexicon(dict[str, re.Pattern[str]]):
     def _filled(self, key: str, entry: Any) -> str:
         if not isinstance(entry, str):
             raise LexiconError(f"{self._file}: {key} is no text")
-        return PLACEHOLDER.sub(lambda match: self._named(match[1], key), joined(entry))
+        return PLACEHOLDER.sub(lambda match: self._text_named(match[1], key), joined(entry))
 
-    def _named(self, name: str, key: str) -> str:
+    def _text_named(self, name: str, key: str) -> str:
         if name in _CHARACTERS:
             return _CHARACTERS[name]
         if name not in self._entries:
@@ -229,7 +229,7 @@ class Lexicon(dict[str, re.Pattern[str]]):
                 raise LexiconError(
                     f"{self._file}: {key} names {{{name}}}, which is no entry here nor in common.toml"
                 )
-            return common._named(name, key)
+            return common._text_named(name, key)
         entry = self._entries[name]
         if isinstance(entry, dict) and "pattern" in entry:
             return self._filled(name, entry["pattern"])

@@ -150,18 +150,18 @@ class _Form:
         shared = frozenset.intersection(*map(frozenset, self._listed)) - _PATTERNS
         allowed = frozenset.union(*map(frozenset, self._listed)) - _PATTERNS
         for name in sorted(shared - said.keys()):
-            return f"has no {name}; it is one of {self._told(name)}"
+            return f"has no {name}; it is one of {self._quoted_values(name)}"
         for name, value in said.items():
             if name not in allowed:
                 return f"has {name}, which this list does not read; there are {', '.join(sorted(allowed))}"
             if not (value in self._values(name) or (isinstance(value, str) and "\\g<" in value)):
-                return f"has {name} = {value!r}; it is one of {self._told(name)}"
+                return f"has {name} = {value!r}; it is one of {self._quoted_values(name)}"
         return ""
 
     def _values(self, name: str) -> list[Any]:
         return [each[name] for each in self._listed if name in each]
 
-    def _told(self, name: str) -> str:
+    def _quoted_values(self, name: str) -> str:
         return ", ".join(dict.fromkeys(map(repr, self._values(name))))
 
 

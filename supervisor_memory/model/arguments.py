@@ -70,8 +70,8 @@ def as_messages(value: MessagesLike) -> tuple[Message, ...]:
         InvalidContent: an item is no message; the error names its place.
     """
     if isinstance(value, (list, tuple)) and not _is_pair(value):
-        return tuple(_one(item, f"messages[{index}]") for index, item in enumerate(value))
-    return (_one(value, "messages"),)
+        return tuple(_as_message(item, f"messages[{index}]") for index, item in enumerate(value))
+    return (_as_message(value, "messages"),)
 
 
 def readable(value: MessagesLike) -> tuple[Message, ...]:
@@ -80,7 +80,7 @@ def readable(value: MessagesLike) -> tuple[Message, ...]:
     found: list[Message] = []
     for item in several:
         with contextlib.suppress(InvalidContent):
-            found.append(_one(item, "messages"))
+            found.append(_as_message(item, "messages"))
     return tuple(found)
 
 
@@ -93,7 +93,7 @@ def _is_pair(value: Sequence[Any]) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], str) and value[0] in _ROLES  # noqa: PLR2004
 
 
-def _one(value: Any, where: str) -> Message:
+def _as_message(value: Any, where: str) -> Message:
     if isinstance(value, Message) and isinstance(value.content, str):
         return value
     if isinstance(value, str):
@@ -206,9 +206,9 @@ def as_epoch(when: float | datetime | None, *, what: str = "created_at") -> floa
         seconds = math.nan
     if not FIRST_MOMENT <= seconds <= LAST_MOMENT:  # NaN too
         raise InvalidContent(
-            f"{what} is {_shown(when)}; pass seconds since 1970, not milliseconds, or a datetime: a moment "
+            f"{what} is {_quoted(when)}; pass seconds since 1970, not milliseconds, or a datetime: a moment "
             "in the years 1 to 9999",
-            **{what: _shown(when)},
+            **{what: _quoted(when)},
         )
     return seconds
 
@@ -231,7 +231,7 @@ def as_moment(when: "Moment | None", *, what: str, end: bool) -> float | None:
         told = datetime(told.year, told.month, told.day) + timedelta(days=days)
     if isinstance(told, str):
         raise InvalidContent(
-            f"{what} is {_shown(when)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
+            f"{what} is {_quoted(when)}; pass '2026-01-31', '2026-01-31T18:00+08:00', a datetime, or seconds "
             "since 1970",
             key=what,
         )
@@ -266,14 +266,14 @@ def as_metadata(metadata: Mapping[str, Any] | None) -> dict[str, Any]:
         ) from error
     if not isinstance(rests_on := copy.get("rests_on", []), list) or not all(map(_names_a_thing, rests_on)):
         raise InvalidMetadata(
-            f"rests_on is {_shown(rests_on)}; pass (kind, name) pairs, such as [('table', 'sales')]"
+            f"rests_on is {_quoted(rests_on)}; pass (kind, name) pairs, such as [('table', 'sales')]"
         )
     if (told := copy.get("use_when")) is not None:
         copy["use_when"] = _checked_use_when(told)
     frame = copy.get(EMBEDDED_AS)
     if frame is not None and not (isinstance(frame, str) and CONTENT_PLACE in frame):
         raise InvalidContent(
-            f"metadata.embedded_as is {_shown(frame)}; write {CONTENT_PLACE} where the text goes"
+            f"metadata.embedded_as is {_quoted(frame)}; write {CONTENT_PLACE} where the text goes"
         )
     return copy
 
@@ -387,7 +387,7 @@ def as_layers(layers: Sequence[str] | None) -> tuple[Layer, ...] | None:
         return None
     known = get_args(Layer)
     if isinstance(layers, str) or not layers or not set(layers) <= set(known):
-        raise InvalidContent(f"layers is {_shown(str(layers))}; pass a list of {', '.join(known)}")
+        raise InvalidContent(f"layers is {_quoted(str(layers))}; pass a list of {', '.join(known)}")
     return cast("tuple[Layer, ...]", tuple(layers))
 
 
@@ -408,14 +408,14 @@ def as_filter(where: Mapping[str, Any] | None) -> Filter:
     if where is None:
         return _ANYTHING
     if not isinstance(where, Mapping):
-        raise InvalidContent(f"where is {_shown(where)}; pass a mapping such as {{'tags': ['work']}}")
+        raise InvalidContent(f"where is {_quoted(where)}; pass a mapping such as {{'tags': ['work']}}")
     for key in where:
         if key not in _WHERE:
             near = get_close_matches(key[:64], _WHERE, n=1) if isinstance(key, str) else []
             raise InvalidContent(
-                f"where has no key {_shown(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys "
+                f"where has no key {_quoted(key)}; {f'did you mean {near[0]!r}? ' if near else ''}its keys "
                 f"are {', '.join(_WHERE)}. What is in a record's metadata is asked for by where['metadata']",
-                key=_shown(key),
+                key=_quoted(key),
             )
     read = {_WHERE[key][0]: _WHERE[key][1](value) for key, value in where.items() if value is not None}
     asked = Filter(**read)
@@ -435,14 +435,14 @@ def _tags(value: object) -> tuple[str, ...]:
     tags = _one_or_many(value, what="where.tags")
     for tag in tags:
         if not isinstance(tag, str):
-            raise InvalidContent(f"where.tags holds {_shown(tag)}; a tag is text", key="tags")
+            raise InvalidContent(f"where.tags holds {_quoted(tag)}; a tag is text", key="tags")
     return tags
 
 
 def _metadata(value: object) -> tuple[Wanted, ...]:
     if not isinstance(value, Mapping):
         raise InvalidContent(
-            f"where.metadata is {_shown(value)}; pass a mapping such as {{'project': 'apollo'}}",
+            f"where.metadata is {_quoted(value)}; pass a mapping such as {{'project': 'apollo'}}",
             key="metadata",
         )
     if len(value) > _MOST_WANTED:
@@ -494,7 +494,7 @@ _WHERE: Final[Mapping[str, tuple[str, Callable[[object], Any]]]] = {
 """Each key of `where` → the filter's field, and the function that reads the value."""
 
 
-def _shown(value: object) -> str:
+def _quoted(value: object) -> str:
     """A caller's value for an error message: cut short, and never all digits of a huge number."""
     if isinstance(value, int) and abs(value) > _MOST:
         return "a huge number"
@@ -515,7 +515,9 @@ def check_amount(number: int, *, what: str, least: int = 1, most: int = _MOST) -
     """
     if isinstance(number, bool) or not isinstance(number, Integral) or number < least:
         raise InvalidContent(
-            f"{what} is {_shown(number)}; use a whole number from {least}", what=what, value=_shown(number)
+            f"{what} is {_quoted(number)}; use a whole number from {least}",
+            what=what,
+            value=_quoted(number),
         )
     return min(int(number), most)
 
@@ -539,7 +541,7 @@ def check_threshold(threshold: float | None) -> float | None:
 def check_kind(kind: object, *, what: str = "kind") -> None:
     """Raise InvalidContent unless `kind` is a kind or None."""
     if kind is not None and kind not in KINDS:
-        raise InvalidContent(f"{what} is {_shown(kind)}; use one of {', '.join(KINDS)}", kind=_shown(kind))
+        raise InvalidContent(f"{what} is {_quoted(kind)}; use one of {', '.join(KINDS)}", kind=_quoted(kind))
 
 
 def check_source_class(source_class: object) -> None:
@@ -559,7 +561,7 @@ def read_conversation(messages: MessagesLike) -> tuple[Message, ...]:
     read = as_messages(messages)
     for index, message in enumerate(read):
         if message.role in ("user", "assistant") and message.content.strip():
-            with _at(f"messages[{index}]", index):
+            with _placing_errors(f"messages[{index}]", index):
                 check_content(message.content, most=MAX_MESSAGE_BYTES)
     return read
 
@@ -571,7 +573,7 @@ def items_of(messages: Sequence[Message]) -> Iterator[Mapping[str, Any]]:
         InvalidContent, ContentTooLarge: a message cannot be kept; the error names its place.
     """
     for index, each in enumerate(messages):
-        with _at(f"item {index}", index):
+        with _placing_errors(f"item {index}", index):
             parts = parts_of_message(each.content)
         told = {"speaker": each.name or each.role, "role": each.role, "message_id": each.id}
         yield from ({"content": part, **told} for part in parts)
@@ -587,7 +589,7 @@ def read_items(items: Iterable[str | Mapping[str, Any]]) -> list[Item]:
         raise InvalidContent(f"items is {type(items).__name__}; pass a list of texts or of dictionaries")
     read: list[Item] = []
     for index, item in enumerate(items):
-        with _at(f"item {index}", index):
+        with _placing_errors(f"item {index}", index):
             read.append(_item(item))
     return read
 
@@ -609,7 +611,7 @@ def _item(value: object) -> Item:
 
 
 @contextlib.contextmanager
-def _at(place: str, index: int) -> Iterator[None]:
+def _placing_errors(place: str, index: int) -> Iterator[None]:
     """Put the place in front of errors raised inside, and its index into `facts["index"]`."""
     try:
         yield

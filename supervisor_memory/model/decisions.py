@@ -85,7 +85,7 @@ class Rivals(Sequence[Rival]):
         return Rivals()
 
     @looked_up
-    def _all(self) -> Sequence[Rival]:
+    def _every_rival(self) -> Sequence[Rival]:
         first = self.of_subject
         if first is None:
             return tuple(self.nearest)
@@ -97,13 +97,13 @@ class Rivals(Sequence[Rival]):
     @overload
     def __getitem__(self, index: slice) -> Sequence[Rival]: ...
     def __getitem__(self, index: int | slice) -> Rival | Sequence[Rival]:
-        return self._all[index]
+        return self._every_rival[index]
 
     def __len__(self) -> int:
-        return len(self._all)
+        return len(self._every_rival)
 
     def __iter__(self) -> Iterator[Rival]:
-        return iter(self._all)
+        return iter(self._every_rival)
 
 
 @dataclass(frozen=True, slots=True)

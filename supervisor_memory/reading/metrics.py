@@ -160,7 +160,7 @@ def measure(
     uses = log.accesses(_MOST_USES, user_id=user_id, op=USED)
     found = tallied(
         notes,
-        log.amounts(after=0 if since is None else _before(log, since), since=since, user_id=user_id),
+        log.amounts(after=0 if since is None else _last_row_before(log, since), since=since, user_id=user_id),
         [use for use in uses if use.ts_us / _MICRO >= start],
         sessions=_sessions(backend, notes),
     )
@@ -255,7 +255,7 @@ def _notes(log: "AuditLog", user_id: str | None, since: float | None) -> "Iterat
             return
 
 
-def _before(log: "AuditLog", since: float) -> int:
+def _last_row_before(log: "AuditLog", since: float) -> int:
     """The number of the last row before a time; assumes that no clock was set back."""
     low, high = 0, log.count()
     while low < high:

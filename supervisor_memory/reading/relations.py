@@ -285,7 +285,7 @@ class _Graph:
         record, named = self.records[id_], self._named.setdefault(id_, {})
         things, told = _in_words(record.content)
         found = list(things)
-        for one, relationship, other in (*told, *_by_a_model(record), *_made(record)):
+        for one, relationship, other in (*told, *_by_a_model(record), *_sources_of(record)):
             found += [one, other]
             if one[0] != other[0]:
                 edge = one[0], relationship, other[0], id_
@@ -330,7 +330,7 @@ class _Graph:
         name = thing.name if thing else node
         return name.rsplit(".", 1)[-1] if thing and thing.kind == "column" else name
 
-    def _of(self, node: Node) -> Sequence[str]:
+    def _records_naming(self, node: Node) -> Sequence[str]:
         """The ids of the records that name a thing, newest first, each of them read."""
         if node in self._known:
             return self._known[node]
@@ -353,7 +353,7 @@ class _Graph:
         return found
 
     def _edges(self, node: Node) -> Collection[_Edge]:
-        self._of(node)
+        self._records_naming(node)
         return [edge for edge in list(self._links.get(node, ())) if edge[1] != SAME or self._is_of_one(edge)]
 
     def _is_of_one(self, edge: _Edge) -> bool:
@@ -362,7 +362,7 @@ class _Graph:
         An agent's or tool's statement does not weaken an alias that a person told.
         """
         _, _, name, id_ = edge
-        self._of(name)
+        self._records_naming(name)
         bearers = {
             _BETWEEN_WORDS.sub(" ", source)
             for source, relationship, other, by in self._links[name]
@@ -401,14 +401,14 @@ class _Graph:
             return set()
         others = {mark.join(words) for mark in (" ", "_", "-")} - {node}
         self._look_up(others)
-        return {other for other in others if self._of(other) and other in self._things}
+        return {other for other in others if self._records_naming(other) and other in self._things}
 
     def _column(self, node: Node) -> set[Node]:
         """The column that a definition names by its last part."""
         thing = self._things.get(node)
         if thing is None or thing.kind != "identifier" or "." in node:
             return set()
-        named = {other for id_ in self._of(node) for other in self._named.get(id_, ())}
+        named = {other for id_ in self._records_naming(node) for other in self._named.get(id_, ())}
         columns = {
             other for other in named if other.endswith(f".{node}") and self.thing(other).kind == "column"
         }
@@ -428,11 +428,11 @@ class _Graph:
         kind, mark, name = about.partition(":")
         is_told = bool(mark) and kind in _KINDS
         key = key_of(name if is_told else about)
-        holders = self._of(key)
+        holders = self._records_naming(key)
         wanted = [key, f"metric:{key}"]
         if is_told and kind in _PREFIXED:
             wanted = [f"{kind}:{key}"]
-            self._of(wanted[0])
+            self._records_naming(wanted[0])
         found = [node for node in wanted if node in self._things]
         if is_told:
             found = [node for node in found if self._things[node].kind == kind]
@@ -453,7 +453,7 @@ class _Graph:
         found = [edge for edge in edges if within is None or edge[3] == within.id]
         found.sort(key=lambda edge: self.records[edge[3]].place, reverse=True)
         return [
-            Link(self.thing(one), relationship, self.thing(other), id_, _since(self.records[id_]))
+            Link(self.thing(one), relationship, self.thing(other), id_, _valid_since(self.records[id_]))
             for one, relationship, other, id_ in found
         ]
 
@@ -463,14 +463,14 @@ class _Graph:
         said_by: defaultdict[Node, dict[str, None]] = defaultdict(dict)
         if within is not None:
             for node in nodes:
-                said_by[node] |= dict.fromkeys(self._of(node))
+                said_by[node] |= dict.fromkeys(self._records_naming(node))
         for node in sorted(nodes) if within is None else ():
             for source, relationship, destination, id_ in self._edges(node):
                 other = destination if source == node else source
                 if other not in nodes:
                     related[other][relationship] = None
                     said_by[other][id_] = None
-            for id_ in self._of(node):
+            for id_ in self._records_naming(node):
                 for other in self._named.get(id_, ()):
                     if other not in nodes:
                         said_by[other][id_] = None
@@ -518,7 +518,7 @@ class _Graph:
     def _onward(self, node: Node) -> Iterator[tuple[int, Node, str, str]]:
         for source, relationship, destination, id_ in self._edges(node):
             yield _BY_RELATION, destination if source == node else source, relationship, id_
-        for id_ in self._of(node):
+        for id_ in self._records_naming(node):
             yield from ((_BY_RECORD, other, "", id_) for other in self._named.get(id_, ()) if other != node)
 
     def made_of(self, nodes: Collection[Node], *, behind: bool) -> list[Node]:
@@ -599,7 +599,7 @@ def _sureness(thing: Thing) -> int:
     return _KINDS.index(thing.kind) + 1 if thing.kind in _KINDS else 0
 
 
-def _since(record: Record) -> float:
+def _valid_since(record: Record) -> float:
     return record.created_at if record.valid_from is None else record.valid_from
 
 
@@ -641,30 +641,32 @@ def _sought(name: str) -> Sequence[str]:
 _Node = tuple[Node, Thing]
 
 
-def _made(record: Record) -> Iterator[tuple[_Node, str, _Node]]:
+def _sources_of(record: Record) -> Iterator[tuple[_Node, str, _Node]]:
     """The sources of a file, a query, a conclusion or a definition."""
     metadata = record.metadata
     path, sql = metadata.get("path"), metadata.get("sql")
     if record.attribute == "definition" and record.subject:
-        metric = _of("metric", record.subject)
-        yield from ((metric, COMPUTED_FROM, _of("identifier", each)) for each in _codes(record))
+        metric = _node_of("metric", record.subject)
+        yield from ((metric, COMPUTED_FROM, _node_of("identifier", each)) for each in _codes(record))
     elif record.attribute == ARTIFACT and isinstance(path, str):
         made = _file(path)
-        yield from ((made, MADE_FROM, _of(*each)) for each in record.rests_on)
+        yield from ((made, MADE_FROM, _node_of(*each)) for each in record.rests_on)
         yield from _by_query(made, metadata.get("query"))
     elif record.attribute == ARTIFACT and isinstance(sql, str):
         yield from _by_query(None, sql)
         tables = tables_of(sql)
         for table in sorted(tables.written):
-            made = _of("table", table)
-            yield from ((made, MADE_FROM, _of("table", each)) for each in sorted(tables.read - {table}))
+            made = _node_of("table", table)
+            yield from ((made, MADE_FROM, _node_of("table", each)) for each in sorted(tables.read - {table}))
             for output in lineage_of(sql).outputs:
-                column = _of("column", f"{table}.{output.name}")
+                column = _node_of("column", f"{table}.{output.name}")
                 yield column, COLUMN_OF, made
-                yield from ((column, COMPUTED_FROM, _of("column", each)) for each in sorted(output.columns))
+                yield from (
+                    (column, COMPUTED_FROM, _node_of("column", each)) for each in sorted(output.columns)
+                )
     elif record.kind == "task-traces" and (record.rests_on or isinstance(sql, str)):
         report = f"report:{record.id}", Thing(record.content[:_SHOWN_OF_A_TEXT], "report", record.id)
-        yield from ((report, MADE_FROM, _of(*each)) for each in record.rests_on)
+        yield from ((report, MADE_FROM, _node_of(*each)) for each in record.rests_on)
         csv = metadata.get("csv_path")
         yield from _by_query(_file(csv) if isinstance(csv, str) and csv else report, sql)
         chart = metadata.get("chart_path")
@@ -679,24 +681,24 @@ def _by_query(made: _Node | None, sql: object) -> Iterator[tuple[_Node, str, _No
     read, lineage = tables_of(sql).read, lineage_of(sql)
     for column in sorted(lineage.columns):
         table = column.rpartition(".")[0]
-        yield _of("column", column), COLUMN_OF, _of("table", table)
+        yield _node_of("column", column), COLUMN_OF, _node_of("table", table)
         if made is not None:
-            yield made, MADE_FROM, _of("column", column)
+            yield made, MADE_FROM, _node_of("column", column)
     for output in lineage.outputs:
         if not output.is_metric:
             continue
-        metric = _of("metric", output.name)
-        sources = [_of("column", each) for each in sorted(output.columns)] or [
-            _of("table", e) for e in sorted(read)
+        metric = _node_of("metric", output.name)
+        sources = [_node_of("column", each) for each in sorted(output.columns)] or [
+            _node_of("table", e) for e in sorted(read)
         ]
         yield from ((metric, COMPUTED_FROM, each) for each in sources)
         if made is not None:
             yield made, MADE_FROM, metric
     if made is not None:
-        yield from ((made, MADE_FROM, _of("table", each)) for each in sorted(read))
+        yield from ((made, MADE_FROM, _node_of("table", each)) for each in sorted(read))
 
 
-def _of(kind: str, name: str) -> _Node:
+def _node_of(kind: str, name: str) -> _Node:
     if kind == "file":
         return _file(name)
     key = key_of(name)

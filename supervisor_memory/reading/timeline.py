@@ -165,7 +165,7 @@ def _chapter(row: SessionRow, where: Filter, ports: Ports, *, most: int, with_sa
     ]
     entries += [each for text, each in decided.items() if text not in told]
     if with_said:
-        entries += [_said(each) for each in heard.values()]
+        entries += [_said_entry(each) for each in heard.values()]
     order: tuple[What, ...] = ("said", "learned", "changed", "decided")
     entries.sort(key=lambda each: (each.at, order.index(each.what), each.id))
     said = len(messages) if earlier is None else _count(row, period, ports)
@@ -199,7 +199,7 @@ def _count(row: SessionRow, period: Filter, ports: Ports) -> int:
     return ports.store(count_said, ports.services.backend, period)
 
 
-def _said(message: Record) -> Entry:
+def _said_entry(message: Record) -> Entry:
     return Entry(message.created_at, "said", message.id, message.content, message.source.agent_id)
 
 
@@ -273,9 +273,9 @@ def _costs(told_of: Filter, ports: Ports) -> Mapping[str | None, Cost]:
 
 def _sources(ids: Iterable[str], ports: Ports) -> Mapping[str, Mapping[str, int]]:
     """Record → the messages it was read from, with their tokens; a message stands for itself."""
-    records = _got(ids, ports)
+    records = _records_by_id(ids, ports)
     links = {each.id: _read_from(each) for each in records.values() if each.layer != "history"}
-    messages = _got({ref for refs in links.values() for ref in refs}, ports)
+    messages = _records_by_id({ref for refs in links.values() for ref in refs}, ports)
     messages |= {id_: each for id_, each in records.items() if each.layer == "history"}
     tokens = {id_: ports.services.count_tokens(each.content) for id_, each in messages.items()}
     return {id_: {ref: tokens[ref] for ref in links.get(id_, (id_,)) if ref in tokens} for id_ in records}
@@ -287,7 +287,7 @@ def _read_from(record: Record) -> Sequence[str]:
     return tuple(lines) or record.present_ref_ids
 
 
-def _got(ids: Iterable[str], ports: Ports) -> dict[str, Record]:
+def _records_by_id(ids: Iterable[str], ports: Ports) -> dict[str, Record]:
     wanted = list(ids)
     found: dict[str, Record] = {}
     for start in range(0, len(wanted), _PAGE):

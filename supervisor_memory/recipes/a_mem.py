@@ -86,7 +86,7 @@ def link_and_evolve(c: Constants) -> Upkeep:
             near = [h for h in hits if h.record.id != record.id and NOTE in h.record.metadata][: c.neighbours]
             close = [h.record for h in near if h.parts.get("cosine", 0.0) >= c.likeness]
             there = [changed.get(h.record.id, h.record) for h in near]
-            after = _asked(record, there, view) if view.has_model and there else _linked(record, close)
+            after = _evolved(record, there, view) if view.has_model and there else _linked(record, close)
             changed |= {each.id: each for each in after}
         if changed:
             changes = with_vectors([Change(each, expects=each.version) for each in changed.values()], view)
@@ -101,10 +101,10 @@ def _linked(record: Record, others: Sequence[Record]) -> Iterator[Record]:
         yield replace(record, metadata={**record.metadata, LINKS: [each.id for each in others]})
 
 
-def _asked(record: Record, near: Sequence[Record], view: ReadStore) -> Iterator[Record]:
+def _evolved(record: Record, near: Sequence[Record], view: ReadStore) -> Iterator[Record]:
     """The note and its neighbours as the model has them, those alone that change."""
-    notes = "\n".join(f"{n}. {_shown(each)}" for n, each in enumerate(near, start=1))
-    told = told_in(view.complete(view.prompt("evolve", notes=notes, text=_shown(record))))
+    notes = "\n".join(f"{n}. {_note_text(each)}" for n, each in enumerate(near, start=1))
+    told = told_in(view.complete(view.prompt("evolve", notes=notes, text=_note_text(record))))
     links = told.get("links")
     places = {n for n in (links if isinstance(links, list) else []) if type(n) is int}
     close = [each for n, each in enumerate(near, start=1) if n in places]
@@ -126,7 +126,7 @@ def _renoted(record: Record, told: Mapping[str, Any]) -> Record:
     return replace(record, metadata={**record.metadata, **framed(note)})
 
 
-def _shown(record: Record) -> str:
+def _note_text(record: Record) -> str:
     note = record.metadata[NOTE]
     return f"{record.content[:_LONGEST]} (context: {note['context']}; tags: {', '.join(note['tags'])})"
 

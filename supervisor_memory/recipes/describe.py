@@ -93,14 +93,14 @@ def differences(one: str, other: str) -> list[tuple[str, str, str]]:
                 if mine[key].get(each) != yours[key].get(each)
             ]
         else:
-            one_has, other_has = _apart(mine[key], yours[key]), _apart(yours[key], mine[key])
+            one_has, other_has = _only_in_first(mine[key], yours[key]), _only_in_first(yours[key], mine[key])
             is_order = not (one_has or other_has)
             told_of = ("another order", "another order") if is_order else (one_has, other_has)
             rows.append((key, *told_of))
     return rows
 
 
-def _apart(one: Any, other: Any) -> str:
+def _only_in_first(one: Any, other: Any) -> str:
     """What one value has and the other has not."""
     return " · ".join(e for e in one if e not in other) if isinstance(one, list) else str(one)
 

@@ -60,7 +60,7 @@ class _File:
 
     def recipe(self, find: Callable[[str], Recipe | Published]) -> Recipe:
         told = self._parsed()
-        self._known(told, _KEYS, "a recipe")
+        self._check_known(told, _KEYS, "a recipe")
         base, name = told.get("base"), told.get("name", self.path.stem)
         if not isinstance(base, str):
             self._refuse("base", 'names no base, such as base = "default"')
@@ -97,7 +97,7 @@ class _File:
                 self._refuse(next(iter(constants)), f"recipe {base.name!r} has no constants", "constants")
             return base
         known = {name: value for name, value, _ in base.sources}
-        self._known(constants, known, f"recipe {base.name!r}", "constants", what="constant")
+        self._check_known(constants, known, f"recipe {base.name!r}", "constants", what="constant")
         for name, value in constants.items():
             try:
                 base.checked({name: value})
@@ -106,7 +106,7 @@ class _File:
         return base.recipe(**constants)
 
     def _settings(self, given: Mapping[str, Any]) -> Mapping[str, Any]:
-        self._known(given, Settings.model_fields, "the package", "settings", what="setting")
+        self._check_known(given, Settings.model_fields, "the package", "settings", what="setting")
         for name, value in given.items():
             try:
                 Settings().filled({name: value})
@@ -116,7 +116,7 @@ class _File:
 
     def _stages(self, told: Mapping[str, Any]) -> Mapping[str, Any]:
         stages = self._table(told, "stages")
-        self._known(stages, STAGES, "a recipe", "stages", what="stage")
+        self._check_known(stages, STAGES, "a recipe", "stages", what="stage")
         return stages
 
     def _stage(self, stage: str, listed: object) -> tuple[Callable[..., Any], ...]:
@@ -155,7 +155,7 @@ class _File:
             self._refuse(name, f"{name} is {type(found).__name__}; give keys and values")
         return found
 
-    def _known(
+    def _check_known(
         self, told: Iterable[Any], known: Iterable[str], whose: str, table: str = "", *, what: str = "key"
     ) -> None:
         names = [*known]

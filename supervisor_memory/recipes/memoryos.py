@@ -86,7 +86,9 @@ def search_tiers(c: Constants) -> Reading:
         of_segments = view.search(replace(query, where=replace(where, ids=ids)), limit=c.pages) if ids else ()
         pool = view.search(query, limit=c.pool)
         loose = [hit for hit in pool if not hit.record.made_from and hit.record.metadata.get(TIER) != LONG]
-        held = _held([h.record.id for h in loose if h.record.metadata.get(TIER) == MID], topic, view)
+        held = _pages_of_segments(
+            [h.record.id for h in loose if h.record.metadata.get(TIER) == MID], topic, view
+        )
         pages = {h.record.id: h for h in (*of_segments, *(h for h in loose if h.record.id not in held))}
         known = [hit for hit in pool if hit.record.metadata.get(TIER) == LONG]
         newest = [r for r in view.list(where, limit=_SPARE * c.short) if r.metadata.get(TIER) == SHORT]
@@ -108,7 +110,7 @@ def _best(hits: Iterable[Hit], most: int, least: float) -> Sequence[Hit]:
     return sorted(like, key=lambda h: -h.parts.get("cosine", h.parts.get("match", 0.0)))[:most]
 
 
-def _held(ids: Sequence[str], topic: Filter, view: ReadStore) -> set[str]:
+def _pages_of_segments(ids: Sequence[str], topic: Filter, view: ReadStore) -> set[str]:
     """The pages whose segment may be found."""
     asked = replace(topic, ref_ids=tuple(ids))
     return {id for record in (view.list(asked, limit=len(ids)) if ids else ()) for id in record.made_from}

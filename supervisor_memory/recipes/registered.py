@@ -87,7 +87,7 @@ class Registered:
         return made
 
 
-def _least(value: float, least: float, what: str) -> None:
+def _check_least(value: float, least: float, what: str) -> None:
     if not value >= least:
         raise ValueError(f"{what} is {value}; use {least} or more")
 
@@ -99,12 +99,12 @@ def _signals(*, meaning: float = 0.0, words: float = 0.0, words_before: float = 
 
 
 def _first(*, most: int = 5) -> Any:
-    _least(most, 1, "most")
+    _check_least(most, 1, "most")
     return first(most)
 
 
 def _expand(*, most: int = 5) -> Any:
-    _least(most, 0, "most")
+    _check_least(most, 0, "most")
     return expand(most)
 
 
@@ -126,8 +126,8 @@ def _of_groups(tables: int, groups: int) -> tuple[int, int]:
 
 
 def _search_around(*, nearest: int = 50, joined: int = 50) -> Any:
-    _least(nearest, 1, "nearest")
-    _least(joined, 0, "joined")
+    _check_least(nearest, 1, "nearest")
+    _check_least(joined, 0, "joined")
     return search_around(nearest, joined)
 
 
@@ -146,17 +146,17 @@ def _add_relations(*, told: int = 5) -> Any:
 
 
 def _newest(*, most: int = 5) -> Any:
-    _least(most, 1, "most")
+    _check_least(most, 1, "most")
     return newest(most)
 
 
 def _three_ways(*, tokens: int = 2_500) -> Any:
-    _least(tokens, 1, "tokens")
+    _check_least(tokens, 1, "tokens")
     return three_ways(tokens)
 
 
 def _summarise_long(*, over: int = 300) -> Any:
-    _least(over, 1, "over")
+    _check_least(over, 1, "over")
     return summarise_long(over)
 
 
@@ -166,24 +166,24 @@ def _by_memory_stream(*, recency: float = 0.5, importance: float = 2.0, relevanc
 
 
 def _reflect(*, threshold: float = 150.0) -> Any:
-    _least(threshold, 0, "threshold")
+    _check_least(threshold, 0, "threshold")
     return park.reflect(threshold)
 
 
 def _fade(*, days: float = 5.0, floor: float = 0.1) -> Any:
-    _least(days, 0.001, "days")
+    _check_least(days, 0.001, "days")
     if not 0 <= floor <= 1:
         raise ValueError(f"floor is {floor}; use a number in [0, 1]")
     return fade(by_curve(days), below=floor)
 
 
 def _daily_digest(*, tokens: int = 200) -> Any:
-    _least(tokens, 1, "tokens")
+    _check_least(tokens, 1, "tokens")
     return daily(most_tokens=tokens)
 
 
 def _migrate(*, tier: str = "short", most: int = 10, into: str = "mid") -> Any:
-    _least(most, 1, "most")
+    _check_least(most, 1, "most")
     return tiered(Tier(tier, most, into=into or None))
 
 
@@ -208,7 +208,7 @@ def _sum_up(*, window: int = 8_192) -> Any:
 
 
 def _within_core(*, characters: int = 2_000) -> Any:
-    _least(characters, 0, "characters")
+    _check_least(characters, 0, "characters")
     return memgpt.within_core(characters)
 
 

@@ -85,7 +85,7 @@ def three_ways(most: int) -> Reading:
         if plan.query is None or size(plan.hits) <= most:
             return plan
         best, *others = sorted(plan.hits, key=likeness, reverse=True)
-        kept = [best, *(each for hit in others if (each := _way(hit, plan, view)) is not None)]
+        kept = [best, *(each for hit in others if (each := _raw_or_summary(hit, plan, view)) is not None)]
         for place in reversed(range(len(kept))):
             if size(kept) > most and kept[place].excerpt is None:
                 kept[place] = replace(kept[place], excerpt=_summary(kept[place], plan))
@@ -99,7 +99,7 @@ def three_ways(most: int) -> Reading:
     return told
 
 
-def _way(hit: Hit, plan: Recalling, view: ReadStore) -> Hit | None:
+def _raw_or_summary(hit: Hit, plan: Recalling, view: ReadStore) -> Hit | None:
     """A hit that stays raw, one with its summary, or None."""
     if not view.has_model:
         is_near = hit.parts.get("relevance", 0.0) >= least_relevance(plan.turn, view.settings)

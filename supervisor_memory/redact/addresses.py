@@ -28,14 +28,14 @@ def addresses(text: str) -> frozenset[str]:
     Case, full width and invisible characters do not matter, nor spaces and signs between digits.
     """
     read = Read(UNSEEN.sub("", text).translate(_MARKS))
-    return frozenset(_plain(read.text[span.start : span.end], span.type) for span in merged(_found(read)))
+    return frozenset(_plain(read.text[span.start : span.end], span.type) for span in merged(_spans_in(read)))
 
 
 def striking(text: str) -> list[tuple[int, int]]:
     """Start and end of each address, account and secret in a text, in order, to mark them for a reader."""
     plain, places = without_unseen(text) or (text, range(len(text)))
     read = Read(plain.translate(_MARKS))
-    found = merged([*_found(read), *secrets(read)])
+    found = merged([*_spans_in(read), *secrets(read)])
     return [(places[each.start], places[each.end - 1] + 1) for each in found if each.start < each.end]
 
 
@@ -44,7 +44,7 @@ def _plain(told: str, kind: str) -> str:
     return re.sub(r"[^\w+]", "", plain) if kind in ("IBAN", "PHONE") else plain.rstrip(".,;:!?)/")
 
 
-def _found(read: Read) -> Iterator[Span]:
+def _spans_in(read: Read) -> Iterator[Span]:
     yield from emails(read, _DOMAINS)
     yield from ips(read)
     yield from ibans(is_iban)(read)

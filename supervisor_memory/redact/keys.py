@@ -36,7 +36,7 @@ def secrets(read: Read) -> Iterator[Span]:
     if "bearer" in lowered or "basic" in lowered:
         yield from _first_groups(FINDERS["bearer"], text)
     if any(word in lowered for word in _WORDS):
-        yield from _named(read)
+        yield from _named_secrets(read)
 
 
 def _first_groups(pattern: re.Pattern[str], text: str) -> Iterator[Span]:
@@ -56,7 +56,7 @@ def _private_keys(text: str) -> Iterator[Span]:
         yield Span(begin.start(), place, "SECRET")
 
 
-def _named(read: Read) -> Iterator[Span]:
+def _named_secrets(read: Read) -> Iterator[Span]:
     text = read.text
     for name in FINDERS["names"].finditer(read.lowered):
         kind = FINDERS["kind"].match(read.lowered, name.end())

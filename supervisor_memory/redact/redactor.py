@@ -82,16 +82,16 @@ class Redactor:
         if self.is_off:
             return value
         if isinstance(value, Mapping):
-            return {key: self._under(key, each) for key, each in value.items()}
+            return {key: self._value_under_key(key, each) for key, each in value.items()}
         if isinstance(value, (list, tuple, set, frozenset)):
             return [self.value(each) for each in value]
         return self._scalar(value, "")
 
     def counts(self, text: str) -> Counter[str]:
         """How many placeholders of each type a text holds."""
-        return Counter(name for name in _named(text) if name in self._names)
+        return Counter(name for name in _placeholder_names(text) if name in self._names)
 
-    def _under(self, key: object, value: Any) -> Any:
+    def _value_under_key(self, key: object, value: Any) -> Any:
         if isinstance(value, (Mapping, list, tuple)):
             return self.value(value)
         return self._scalar(value, f"{key}: " if isinstance(key, str) and len(key) <= _LONGEST_KEY else "")
@@ -111,14 +111,14 @@ class Redactor:
 
     def _spans(self, text: str) -> Sequence[Span]:
         """Findings in the text and, where it has invisible characters, in the text without them."""
-        found = list(self._found(text))
+        found = list(self._find_spans(text))
         if seen := without_unseen(text):
             plain, places = seen
-            read = self._found(plain)
+            read = self._find_spans(plain)
             found += (Span(places[each.start], places[each.end - 1] + 1, each.type) for each in read)
         return merged(found)
 
-    def _found(self, text: str) -> Iterator[Span]:
+    def _find_spans(self, text: str) -> Iterator[Span]:
         read = Read(text)
         finders = self._finders if _SEVERAL_DIGITS.search(read.text) else self._of_words
         return (span for find in finders.values() for span in find(read))
@@ -135,11 +135,11 @@ class Redactor:
                 f"the redact function {failure or 'answered ' + type(told).__name__}; nothing was kept. "
                 "It has to answer every text with a text"
             )
-        self._names |= set(_named(told)) - set(_named(text))
+        self._names |= set(_placeholder_names(told)) - set(_placeholder_names(text))
         return told
 
 
-def _named(text: str) -> Iterator[str]:
+def _placeholder_names(text: str) -> Iterator[str]:
     return (match[1] or match[2] for match in _NAMES.finditer(text))
 
 
@@ -238,7 +238,7 @@ def redacted_candidate(candidate: Candidate, redactor: Redactor) -> Candidate:
         subject=_subject(candidate.subject, redactor),
         value=None if candidate.value is None else redactor.text(candidate.value),
         evidence=redactor.text(candidate.evidence),
-        tags=_each(candidate.tags, redactor),
+        tags=_redacted_texts(candidate.tags, redactor),
         metadata=redactor.value(candidate.metadata),
         source=_source(candidate.source, redactor),
     )
@@ -267,7 +267,7 @@ def redacted_record(record: Record, redactor: Redactor) -> Record:
         content=content,
         content_hash=record.content_hash if content == record.content else "",
         metadata=_metadata(record.metadata, redactor),
-        tags=_each(record.tags, redactor),
+        tags=_redacted_texts(record.tags, redactor),
         subject=subject,
         attribute=None if subject is None else record.attribute,
         source=_source(record.source, redactor),
@@ -299,7 +299,7 @@ def _source(source: Source, redactor: Redactor) -> Source:
     return source if told == source.speaker else replace(source, speaker=told)
 
 
-def _each(texts: Iterable[str], redactor: Redactor) -> tuple[str, ...]:
+def _redacted_texts(texts: Iterable[str], redactor: Redactor) -> tuple[str, ...]:
     return tuple(dict.fromkeys(map(redactor.text, texts)))
 
 

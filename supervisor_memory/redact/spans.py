@@ -175,8 +175,8 @@ class Before:
         whole = lowered.rstrip(_SEPARATORS)
         for _ in range(2):
             if whole.endswith(_COPULAS):
-                whole = _without(whole, _COPULAS)
-        bare = _without(whole, _NUMBER_WORDS) if whole.endswith(_NUMBER_WORDS) else whole
+                whole = _without_ending(whole, _COPULAS)
+        bare = _without_ending(whole, _NUMBER_WORDS) if whole.endswith(_NUMBER_WORDS) else whole
         return cls(whole, bare, lowered.rstrip(" :")[-1:])
 
     @property
@@ -187,7 +187,7 @@ class Before:
         return label.ends(self.bare) or label.ends(self.whole)
 
 
-def _without(text: str, words: Iterable[str]) -> str:
+def _without_ending(text: str, words: Iterable[str]) -> str:
     """The text without its ending, by the first of these words that it ends with."""
     for word in words:
         if text.endswith(word) and not _goes_on(text, len(word), word):

@@ -81,7 +81,7 @@ class Desk:
         ports = self._ports()
         found = ports.read_store().list(Filter(user_id=whose, statuses=("pending",)), limit=most)
         need_all(ports)
-        return [self._shown(each, user_id) for each in found if not each.has_expired(ports.now)]
+        return [self._proposal_of(each, user_id) for each in found if not each.has_expired(ports.now)]
 
     def show(self, id: str, *, user_id: str | None = None) -> Proposal:
         """A proposal by its record's id.
@@ -90,7 +90,7 @@ class Desk:
             RecordNotFound: there is no such record, or it is another user's.
             AlreadyReviewed: it does not wait.
         """
-        return self._shown(self._waiting(id, user_id, self._ports()), user_id)
+        return self._proposal_of(self._waiting(id, user_id, self._ports()), user_id)
 
     def show_together(
         self, ids: Sequence[str], *, without: Collection[str] = (), user_id: str | None = None
@@ -113,7 +113,7 @@ class Desk:
         for id_ in ids:
             with contextlib.suppress(AlreadyReviewed, RecordNotFound):
                 record = self._waiting(id_, user_id, self._ports())
-                shown.append(self._shown(record, user_id, ahead=ahead, leaves=id_ not in without))
+                shown.append(self._proposal_of(record, user_id, ahead=ahead, leaves=id_ not in without))
         return shown
 
     def approve(self, id: str, *, reviewer: str, user_id: str | None = None) -> WriteResult:
@@ -455,7 +455,7 @@ class Desk:
             by=last["actor"] if last else None,
         )
 
-    def _shown(
+    def _proposal_of(
         self, record: Record, user_id: str | None, *, ahead: "Ahead | None" = None, leaves: bool = True
     ) -> Proposal:
         self.trail.seen("review", (record,), by_operator=user_id is None)

@@ -106,7 +106,7 @@ class Approval:
         """Let the insert stage decide on the proposal, and commit; AlreadyReviewed: another was faster."""
 
         def commit(decided: Commit) -> Committed:
-            return self._made(ports.services.backend, self.amended(decided, ports.now))
+            return self._commit_or_refuse(ports.services.backend, self.amended(decided, ports.now))
 
         result = _decided(self.proposal, self.content, ports, commit, insert)
         if result.id == self._new_id:
@@ -115,9 +115,9 @@ class Approval:
 
     def commit(self, ports: Ports, commit: Commit) -> Committed:
         """Commit another decision, such as a rejection; AlreadyReviewed: another reviewer was faster."""
-        return ports.store(self._made, ports.services.backend, commit)
+        return ports.store(self._commit_or_refuse, ports.services.backend, commit)
 
-    def _made(self, backend: MemoryBackend, commit: Commit) -> Committed:
+    def _commit_or_refuse(self, backend: MemoryBackend, commit: Commit) -> Committed:
         try:
             return backend.batch(commit)
         except Conflict as conflict:

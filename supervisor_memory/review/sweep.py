@@ -70,7 +70,7 @@ class Selected:
         check_name(self.user_id, what="user id")
         if self.source is not None:
             check_source_class(self.source)
-        if not self._set:
+        if not self._set_fields:
             raise InvalidContent(
                 "nothing says what is meant; pass source, run_id, session_id, agent_id, since or until"
             )
@@ -90,13 +90,13 @@ class Selected:
         return cls(user_id, **asked)
 
     @property
-    def _set(self) -> list[str]:
+    def _set_fields(self) -> list[str]:
         return [name for name in Selected.__slots__ if name != "user_id" and getattr(self, name) is not None]
 
     @property
     def rule(self) -> str:
         """The set fields as a code: by-run_id+since."""
-        return f"by-{'+'.join(self._set)}"
+        return f"by-{'+'.join(self._set_fields)}"
 
     def brought(self, record: Record) -> bool:
         """Whether a record comes from the selected source."""
@@ -192,7 +192,7 @@ class Sweep:
         done: list[Step] = []
         for _ in range(_TRIES):
             ports = self.ports()
-            planned = [each for each in plan(self._known(ports), ports) if each.record.id not in left]
+            planned = [each for each in plan(self._read_known(ports), ports) if each.record.id not in left]
             left |= {each.record.id: each.why for each in planned if each.shall_be is None}
             todo = [each for each in planned if each.shall_be is not None]
             if dry_run:
@@ -228,7 +228,7 @@ class Sweep:
             ports.deciding().commit(Commit(tuple(changes), tuple(events)))
             done += map(_step, some)
 
-    def _known(self, ports: Ports) -> "Known":
+    def _read_known(self, ports: Ports) -> "Known":
         records = {record.id: record for record in _all_of(self.selected.user_id, ports)}
         need_all(ports)
         log = ports.services.backend.audit

@@ -16,10 +16,10 @@ class Ahead(Amended):
     """
 
     def __init__(self, backend: MemoryBackend) -> None:
-        super().__init__(backend, self._made)
+        super().__init__(backend, self._apply_ahead)
         self._state = State()
 
-    def _made(self, commit: Commit) -> Committed:
+    def _apply_ahead(self, commit: Commit) -> Committed:
         """Apply a commit to the preview. Raises Conflict as the store behind would."""
         changed = [change.record.id for change in commit.changes if change.expects is not None]
         behind = {record.id: record for record in self._backend.get(changed)}

@@ -75,7 +75,7 @@ class Matrix:
             row = rows.get(key)
             if row is None:
                 row = rows[key] = self._new_row(key)
-            self._set(row, vector)
+            self._set_row(row, vector)
 
     def drop(self, key: int) -> None:
         """Remove a row; nothing happens when there is none."""
@@ -90,7 +90,7 @@ class Matrix:
                 self._is_in_order = False
                 last = int(self._keys[self._size])
                 self._keys[row], rows[last] = last, row
-                self._set(row, self._values[self._size])
+                self._set_row(row, self._values[self._size])
             self._values[self._size] = 0.0
 
     def cosines(self, query: Vector, *, exact: int | None = None) -> tuple[Keys, Cosines]:
@@ -183,7 +183,7 @@ class Matrix:
         values = products(all_rows, query)
         return values, None, values
 
-    def _set(self, row: int, vector: Vector) -> None:
+    def _set_row(self, row: int, vector: Vector) -> None:
         self._values[row] = vector
         if self._sieve is not None:
             self._sieve.replace(row)

@@ -178,14 +178,14 @@ class _Walk:
             least=least,
             most=limit + self._most_left_out,
         )
-        told = self._seen(reached, limit)
+        told = self._first_visible(reached, limit)
         if not told:
             return Hits()
         rows = np.array([each.row for each in told], dtype=np.intp)
         near = [_UNKNOWN] * len(told) if self._vector is None else self._cosines(rows).tolist()
         return Hits(tuple(map(self._hit, told, near)))
 
-    def _seen(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
+    def _first_visible(self, reached: Sequence[Reached], limit: int) -> Sequence[Reached]:
         """The first rows that the searcher may see; reads no more records than needed."""
         others = [each for each in reached if each.row not in self._left_out]
         found: list[Reached] = []

@@ -100,7 +100,7 @@ class RemoteErasing(ABC):
     # What a store has to do
 
     @abstractmethod
-    def _held(self, user_id: str) -> Held:
+    def _all_held(self, user_id: str) -> Held:
         """Everything the store holds of a user."""
 
     @abstractmethod
@@ -133,11 +133,11 @@ class RemoteErasing(ABC):
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        return {**self._held(user_id).counted(), **self._audit.holds(user_id)}
+        return {**self._all_held(user_id).counted(), **self._audit.holds(user_id)}
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user; see `Erases`. The tombstone comes first, so that others can complete the erasure."""
-        held = self._held(user_id)
+        held = self._all_held(user_id)
         tombstone = self._begin(user_id, held, at=at)
         told = self._audit.erase(user_id, held.records, at=tombstone.at, actor=actor)
         removed = held.counted() | told

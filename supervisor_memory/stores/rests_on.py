@@ -54,7 +54,7 @@ def settled(commit: Commit, listed: Listing, now: float) -> Commit:
             resting = Filter(user_id, statuses=("active", "stale"), ref_ids=tuple(moves))
             further: dict[str, _ChangedThing] = {}
             for old in listed(resting) if moves else ():
-                new = None if old.id in known else _after(old, moves, now, at)
+                new = None if old.id in known else _changed_record(old, moves, now, at)
                 if new is None or (new.status == "active" != old.status and _is_taken(new, listed)):
                     continue
                 known.add(old.id)
@@ -89,7 +89,7 @@ def _changed_things(some: Sequence[Change], commit: Commit, listed: Listing) -> 
             if old is None or (event is not None and event.reason == WRITTEN_ANEW):
                 moves |= dict.fromkeys(tables, _ChangedThing(None, None, new.id, is_change=True))
         elif new.attribute != ARTIFACT or any(_parts(new)):
-            old = old or _elsewhere(new, listed)
+            old = old or _same_file_elsewhere(new, listed)
             is_same = old is None or (event is not None and event.op in _SAME)
             is_other = not is_same and old is not None and _is_other(old, new)
             if old is not None or new.attribute != ARTIFACT:
@@ -116,7 +116,7 @@ def _parts(file: Record) -> tuple[Any, ...]:
     return file.metadata.get("digest"), file.metadata.get("rows"), query
 
 
-def _elsewhere(new: Record, listed: Listing) -> Record | None:
+def _same_file_elsewhere(new: Record, listed: Listing) -> Record | None:
     """The file as another agent left it."""
     if new.attribute != ARTIFACT:
         return None
@@ -139,7 +139,7 @@ def _is_other(old: Record, new: Record) -> bool:
     return verdict.instead >= INSTEAD_FROM
 
 
-def _after(old: Record, moves: Mapping[str, _ChangedThing], now: float, at: float) -> Record | None:
+def _changed_record(old: Record, moves: Mapping[str, _ChangedThing], now: float, at: float) -> Record | None:
     """The changed record; None: it stays as it is. `at`: when the changes were said."""
     held = old.unsettled
     if old.status != "active" and not held:

@@ -52,7 +52,7 @@ def list_sessions(
         return backend.sessions(where, limit=limit, after=after)
     said = defaultdict[tuple[str, str], list[Record]](list)
     of_session = Filter(where.user_id, session_id=where.session_id, layers=("history",))
-    for record in _all(backend, of_session):
+    for record in _list_states(backend, of_session):
         if record.source.session_id is not None:
             said[record.user_id, record.source.session_id].append(record)
     rows = [_row(key, messages) for key, messages in said.items()]
@@ -102,7 +102,7 @@ def said_last(backend: MemoryBackend, where: Filter, *, limit: int) -> Sequence[
     """
     if isinstance(backend, ListsSessions):
         return backend.said_last(where, limit=limit)
-    said = _all(backend, _said_in(where))
+    said = _list_states(backend, _said_in(where))
     return sorted(said, key=lambda each: (each.created_at, each.id), reverse=True)[: max(0, limit)]
 
 
@@ -124,7 +124,7 @@ def place_of(cursor: str | None) -> tuple[float, str, str] | None:
     """The place in the cursor of a session's row; InvalidContent: the text is no cursor."""
     if cursor is None:
         return None
-    at, user_id, session_id = _told(cursor, parts=3)
+    at, user_id, session_id = _read_cursor(cursor, parts=3)
     return at, user_id, session_id
 
 
@@ -132,11 +132,11 @@ def place_of_one(cursor: str | None) -> tuple[float, str] | None:
     """The place in a cursor; InvalidContent: the text is no cursor."""
     if cursor is None:
         return None
-    at, id_ = _told(cursor, parts=2)
+    at, id_ = _read_cursor(cursor, parts=2)
     return at, id_
 
 
-def _told(cursor: str, *, parts: int) -> tuple[Any, ...]:
+def _read_cursor(cursor: str, *, parts: int) -> tuple[Any, ...]:
     try:
         at, *names = json.loads(cursor)
         if len(names) != parts - 1:
@@ -169,7 +169,7 @@ def heard_by(state: Record) -> int | None:
     return told if isinstance(told, int) else None
 
 
-def _all(backend: MemoryBackend, where: Filter) -> Sequence[Record]:
+def _list_states(backend: MemoryBackend, where: Filter) -> Sequence[Record]:
     found = backend.list(where, limit=_ALL)
     if isinstance(found, Incomplete) and not isinstance(found, Copied):
         raise BackendUnavailable(
@@ -180,7 +180,7 @@ def _all(backend: MemoryBackend, where: Filter) -> Sequence[Record]:
 
 def _states(backend: MemoryBackend, where: Filter) -> Iterable[Record]:
     """The states, the latest last."""
-    return reversed(_all(backend, states_of(where.user_id, where.session_id)))
+    return reversed(_list_states(backend, states_of(where.user_id, where.session_id)))
 
 
 def _row(key: tuple[str, str], messages: Sequence[Record]) -> SessionRow:

@@ -135,7 +135,7 @@ class Sieve:
             Two arrays with an entry for each row: the cosines, and their bounds.
         """
         self._follow(rows)
-        asked = self._asked(query)
+        asked = self._encoded_query(query)
         way = -1 if finely else 0
         share = min(1.0, _DEVIATIONS / math.sqrt(max(1, rows.shape[1] - 1))) if self.is_halved else 1.0
         values, off = np.empty((2, len(rows)), dtype=np.float32)
@@ -207,7 +207,7 @@ class Sieve:
         packed = [kernel.pack(np.concatenate(part)) for part in written]
         return _Block(start, end - start, packed, [*scales], lost, length)
 
-    def _asked(self, query: Vector) -> _Query:
+    def _encoded_query(self, query: Vector) -> _Query:
         turned = self._turned(query[None])
         codes = _rounded(turned)
         scales, lost = _fitted(turned, codes)

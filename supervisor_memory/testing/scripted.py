@@ -48,7 +48,7 @@ class ScriptedModel(BaseChatModel):
         tool_choice: str | None = None,
         **kwargs: Any,
     ) -> Runnable[LanguageModelInput, AIMessage]:
-        formats = [_told(tool) for tool in tools]
+        formats = [_tool_schema(tool) for tool in tools]
         self.bound.append([each["function"]["name"] for each in formats])
         return self.bind(tools=formats, **kwargs)
 
@@ -67,7 +67,7 @@ class ScriptedModel(BaseChatModel):
         return ChatResult(generations=[ChatGeneration(message=numbered)])
 
 
-def _told(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
+def _tool_schema(tool: dict[str, Any] | type | Callable[..., Any] | BaseTool) -> dict[str, Any]:
     """A tool in the form of a provider, without its arguments, where working them out takes milliseconds."""
     if not isinstance(tool, BaseTool):
         return convert_to_openai_tool(tool)

@@ -149,7 +149,7 @@ _BEFORE = 40
 """Characters before a mention that are searched for words that change its meaning."""
 
 
-def _before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str] | None:
+def _match_before(pattern: re.Pattern[str], text: str, position: int) -> re.Match[str] | None:
     return pattern.search(text, max(0, position - _BEFORE), position)
 
 
@@ -158,7 +158,7 @@ _LEXICON = lexicon("dates")
 
 def _part(mention: Mention, text: str) -> Mention:
     """Narrow a mention to the part named by the words beside it: "early May", 去年底."""
-    before = _before(_LEXICON["part_before"], text, mention.begin)
+    before = _match_before(_LEXICON["part_before"], text, mention.begin)
     found = before or _LEXICON["part_after"].match(text, mention.finish)
     if found is None:
         return mention
@@ -205,7 +205,7 @@ def _are_ends(one: Mention, other: Mention, text: str) -> bool:
     if _LEXICON["end_to_end"].fullmatch(text, one.finish, other.begin):
         return True
     after = _LEXICON["between_zh"].match(text, other.finish)
-    is_between = _before(_LEXICON["between"], text, one.begin) or after
+    is_between = _match_before(_LEXICON["between"], text, one.begin) or after
     return bool(is_between and _LEXICON["end_and_end"].fullmatch(text, one.finish, other.begin))
 
 
@@ -240,9 +240,9 @@ def _not_before(start: date, annual: Annual) -> Days:
 
 def _is_meant(mention: Mention, text: str) -> bool:
     """Whether a mention means a time, not the verb of "he may" or the habit of "every January"."""
-    if _before(_LEXICON["habit"], text, mention.begin):
+    if _match_before(_LEXICON["habit"], text, mention.begin):
         return False
-    return not mention.needs_cue or _before(_LEXICON["cue"], text, mention.begin) is not None
+    return not mention.needs_cue or _match_before(_LEXICON["cue"], text, mention.begin) is not None
 
 
 # --- steps: what is told from another day, and what has an open end --------------------------------------
@@ -276,7 +276,7 @@ def _told_from(mention: Mention, base: Mention) -> Mention:
 def _counted_from(mention: Mention, text: str) -> Mention | None:
     """The time counted from a mention: the week before 7 May, 国庆前一周; None if nothing is."""
     after = _LEXICON["counted_from_zh"].match(text, mention.finish)
-    found = _before(_LEXICON["counted_from"], text, mention.begin) or after
+    found = _match_before(_LEXICON["counted_from"], text, mention.begin) or after
     if found is None:
         return None
     number, unit = number_of(found["number"] or "the") or FEW[1], unit_of(found["unit"])
@@ -293,7 +293,9 @@ def _counted_from(mention: Mention, text: str) -> Mention | None:
 
 def _opened(mention: Mention, text: str) -> Mention:
     """Open one end of a mention (since May, before 2022, 5月以后); other mentions stay unchanged."""
-    found = _before(_LEXICON["open"], text, mention.begin) or _LEXICON["open_zh"].match(text, mention.finish)
+    found = _match_before(_LEXICON["open"], text, mention.begin) or _LEXICON["open_zh"].match(
+        text, mention.finish
+    )
     if found is None:
         return mention
     side = found.lastgroup
@@ -322,13 +324,13 @@ def closeness(asked: Sequence[DateRange], named: Sequence[DateRange]) -> float |
     question names no year. 0: all times lie elsewhere. None: the text names no time, or only longer times
     that overlap the question's, and nothing can be told.
     """
-    fits = [_within(each, time) for each in asked for time in named]
+    fits = [_share_within(each, time) for each in asked for time in named]
     known = [fit for fit in fits if fit is not None]
     best = max(known, default=0.0)
     return best if best or (known and len(known) == len(fits)) else None
 
 
-def _within(asked: DateRange, time: DateRange) -> float | None:
+def _share_within(asked: DateRange, time: DateRange) -> float | None:
     years = round((asked.start - time.start) / YEAR) if asked.year_open and math.isfinite(time.start) else 0
     start, end = time.start + years * YEAR, time.end + years * YEAR
     if start >= asked.end - DAY / 2 or end <= asked.start + DAY / 2:

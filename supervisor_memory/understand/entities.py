@@ -120,7 +120,7 @@ def _entities(text: str) -> tuple[Entity, ...]:
 def _names(text: str) -> Iterator[tuple[str, EntityKind | None]]:
     """The names in a text with the kinds that their forms tell, some twice; capitalised names have none yet,
     see `_kind_of`."""
-    found = islice(_found(text[:MOST_READ]), 4 * MOST)
+    found = islice(_names_by_form(text[:MOST_READ]), 4 * MOST)
     return (each for each in found if 1 < len(each[0]) <= LONGEST)
 
 
@@ -148,7 +148,7 @@ def surely_named(text: str) -> Mapping[str, frozenset[str]]:
     found = [*_names(text)]
     sure = [name for name, kind in found if kind in _SURE]
     if any(" " in name for name, kind in found if kind is None):
-        sure += [name for name, _ in _within(_plain(text)) if " " in name]
+        sure += [name for name, _ in _within_sentences(_plain(text)) if " " in name]
     return _with_terms(sure)
 
 
@@ -185,7 +185,7 @@ def _with_terms(names: Iterable[str]) -> Mapping[str, frozenset[str]]:
 
 def _perhaps(clause: Clause) -> Iterator[str]:
     plain = _plain(clause.text)
-    for name, end in _within(plain) if clause.asks and not plain[1:].islower() else ():
+    for name, end in _within_sentences(plain) if clause.asks and not plain[1:].islower() else ():
         word = name.removesuffix("'s")
         is_told = _QUESTION_WORDS.match(plain, end + 1)
         if " " not in word and len(word) > 1 and not (word.isupper() or is_told):
@@ -209,7 +209,7 @@ def _capitalised(plain: str) -> Iterator[tuple[str, bool, int]]:
         yield name, bool(begins), match.end()
 
 
-def _within(plain: str) -> Iterator[tuple[str, int]]:
+def _within_sentences(plain: str) -> Iterator[tuple[str, int]]:
     """The capitalised names in a text without the word that begins a sentence, each with its end."""
     for name, begins, end in _capitalised(plain):
         if rest := _without_stop_words(name.partition(" ")[2]) if begins else name:
@@ -242,7 +242,7 @@ _known, _known_terms = lru_cache(maxsize=2_048)(_entities), lru_cache(maxsize=1_
 _known_joining = lru_cache(maxsize=1_024)(_joining_terms)
 
 
-def _found(text: str) -> Iterator[tuple[str, EntityKind | None]]:
+def _names_by_form(text: str) -> Iterator[tuple[str, EntityKind | None]]:
     plain = _plain(text)
     if query_of(plain) is not None:
         tables = tables_by_words(plain)

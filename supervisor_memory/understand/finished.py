@@ -55,9 +55,9 @@ def _clauses(text: str) -> tuple[tuple[str, frozenset[str]], ...]:
 
 def _english(text: str, left: str) -> bool | None:
     """Whether a clause closes an English sentence; None: undecided, since the clause names nothing."""
-    [head, *rest] = _named(_open_clause(left)) or [[]]
+    [head, *rest] = _named_groups(_open_clause(left)) or [[]]
     held = [*terms(text)]
-    others = {each for group in _named(_CUES["finished"].sub(" ", text)) for each in group}
+    others = {each for group in _named_groups(_CUES["finished"].sub(" ", text)) for each in group}
     if not others:
         return None if _CUES["pronoun"].search(text) else False
     shared = [each for each in head if each in held]
@@ -65,12 +65,12 @@ def _english(text: str, left: str) -> bool | None:
         return False
     beside = {each for group in rest for each in group}
     known = {*head, *beside}
-    if beside and not beside & {*held} and any(not known & {*group} for group in _named(text)[1:]):
+    if beside and not beside & {*held} and any(not known & {*group} for group in _named_groups(text)[1:]):
         return False  # the same of another
     return _ends_name(head[-1], text)
 
 
-def _named(text: str) -> list[list[str]]:
+def _named_groups(text: str) -> list[list[str]]:
     """The words that name something, from one preposition to the next; groups without any are left out."""
     bare = _CUES["states"].sub(" ", text)
     groups = ([*terms(each)] for each in _CUES["prepositions"].split(bare))

@@ -39,11 +39,11 @@ def tables_of(sql: str) -> Tables:
             own |= {each.alias.casefold() for each in tree.find_all(exp.CTE)}
             named = [*tree.find_all(exp.Table, bfs=True)]
             target = named.pop(0) if isinstance(tree, writes) and named else None
-            read |= {_named(each) for each in named}
+            read |= {_full_name(each) for each in named}
             if target is None or tree.args.get("exists"):  # a table that is there stays as it is
                 continue
             is_own = tree.find(exp.TemporaryProperty) or tree.args.get("kind") not in (None, "TABLE", "VIEW")
-            (own if is_own else written).add(_named(target))
+            (own if is_own else written).add(_full_name(target))
     except Exception:  # noqa: BLE001  # sqlglot is missing, or raises one of its many kinds of errors
         return tables_by_words(sql)
     return Tables(frozenset(read - own), frozenset(written - own))
@@ -60,7 +60,7 @@ def tables_by_words(sql: str) -> Tables:
     return Tables(frozenset(read - own), frozenset(written - own))
 
 
-def _named(table: Any) -> str:
+def _full_name(table: Any) -> str:
     return ".".join(part.name for part in table.parts).casefold()
 
 
@@ -126,7 +126,7 @@ def _is_metric(column: Any, scope: Any) -> bool:
 
     inner = column.unalias()
     source = _source(inner, scope) if isinstance(inner, exp.Column) else None
-    below = _below(source, inner.name) if source is not None else None
+    below = _source_columns(source, inner.name) if source is not None else None
     return below is not None and any(
         each.is_metric for each in _outputs(source) if each.name == inner.name.casefold()
     )
@@ -141,7 +141,7 @@ def _columns(found: Any, scope: Any) -> Iterator[str]:
         if isinstance(source, exp.Table):
             table = ".".join(part.name for part in source.parts)
             yield f"{table}.{column.name}".casefold()
-        elif source is not None and (below := _below(source, column.name)) is not None:
+        elif source is not None and (below := _source_columns(source, column.name)) is not None:
             yield from below
 
 
@@ -153,7 +153,7 @@ def _source(column: Any, scope: Any) -> Any:
     return next(iter(sources.values())) if len(sources) == 1 else None
 
 
-def _below(scope: Any, name: str) -> frozenset[str] | None:
+def _source_columns(scope: Any, name: str) -> frozenset[str] | None:
     """The source columns of a query's column; None: the query has no such column."""
     if not hasattr(scope, "expression"):
         return None

@@ -69,13 +69,13 @@ def chosen(annual: Annual, which: str, today: date) -> Days:
         "next": lambda days: days[0] > today,
     }.get(which, lambda days: days[0] <= today)
     years = range(today.year + _YEARS_AROUND, today.year - _YEARS_AROUND, -1)
-    near = [days for year in years if (days := _possible(annual, year)) and fits(days)]
+    near = [days for year in years if (days := _days_if_possible(annual, year)) and fits(days)]
     if not near:
         raise ValueError("the calendar has no such day in these years")
     return near[-1] if which == "next" else near[0]
 
 
-def _possible(annual: Annual, year: int) -> Days | None:
+def _days_if_possible(annual: Annual, year: int) -> Days | None:
     try:
         return annual(year)
     except ValueError:  # 29 February
@@ -247,7 +247,7 @@ def unit_of(word: str) -> str:
     return _UNITS_ZH.get(word) or _PERIODS_ZH.get(word) or word.casefold()
 
 
-def _which(found: re.Match[str]) -> str:
+def _chosen_word(found: re.Match[str]) -> str:
     word = (_group(found, "which") or "").casefold()
     return str(_LEXICON.table("which_means").get(word, word))
 
@@ -279,7 +279,7 @@ def _of_year(found: re.Match[str], annual: Annual, *, needs_cue: bool = False) -
     if word := _group(found, "word"):
         steps = _YEARS_ZH[word] if word in _YEARS_ZH else _STEPS[word.split()[0].casefold()]
         return _relative(found, lambda today: annual(today.year + steps))
-    if which := _which(found):
+    if which := _chosen_word(found):
         return _relative(found, lambda today: chosen(annual, which, today))
     return Mention(
         found.start(), found.end(), lambda today: chosen(annual, "", today), annual, needs_cue=needs_cue
@@ -366,7 +366,7 @@ def _decade(found: re.Match[str]) -> Mention:
 
 def _period(found: re.Match[str]) -> Mention | None:
     """Read "last week", "this month"; "the last month" ends now; None for "the next week" of a story."""
-    unit, which = unit_of(found["unit"]), _which(found)
+    unit, which = unit_of(found["unit"]), _chosen_word(found)
     if found["the"] and which == "next":
         return None
     if unit in ("week", "month", "year") and (
@@ -404,7 +404,7 @@ def _weekday(found: re.Match[str]) -> Mention:
     """Read a weekday: the latest before today, or the one of this or the next week."""
     word = found["weekday"].casefold()
     number = _WEEKDAYS_ZH[word] if word in _WEEKDAYS_ZH else _WEEKDAYS.index(word[:3])
-    steps = _STEPS.get(_which(found), -1)
+    steps = _STEPS.get(_chosen_word(found), -1)
     return _relative(found, lambda today: weekday_near(number, steps, today))
 
 

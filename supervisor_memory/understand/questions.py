@@ -191,7 +191,7 @@ def _clauses(said: str) -> list[str]:
 def _has_object(rest: Sequence[str], place: int) -> bool:
     """Whether a resuming clause names its object: in itself or, before a colon, in the rest."""
     named = rest[place:] if rest[place].endswith(_COLONS) else rest[place : place + 1]
-    return any(True for each in named for _ in _left(each, "goes_on"))
+    return any(True for each in named for _ in _terms_left(each, "goes_on"))
 
 
 def _only_answers(clause: str) -> bool:
@@ -213,7 +213,7 @@ def _goes_on(clause: str) -> bool:
 def _asks_of_work(clause: str) -> bool:
     """Whether a question names no topic, so that it must be about the work in general."""
     others = map(_SENTENCES.__getitem__, ("asks_for_a_value", "of_no_work"))
-    return not any(True for _ in _left(clause)) and not any(each.search(clause) for each in others)
+    return not any(True for _ in _terms_left(clause)) and not any(each.search(clause) for each in others)
 
 
 def _asks_something(clause: str) -> bool:
@@ -229,15 +229,15 @@ def _topic(clause: str, *without: str) -> tuple[str, ...]:
     Args:
         without: Patterns of words that are left out before, such as those of going on.
     """
-    return tuple(each for each in _left(clause, *without) if not _is_unsure(each))
+    return tuple(each for each in _terms_left(clause, *without) if not _is_unsure(each))
 
 
 def _unsure(clause: str, *without: str) -> tuple[str, ...]:
     """Pieces of a clause that may be words of its topic."""
-    return tuple(each for each in _left(clause, *without) if _is_unsure(each))
+    return tuple(each for each in _terms_left(clause, *without) if _is_unsure(each))
 
 
-def _left(clause: str, *without: str) -> Iterator[str]:
+def _terms_left(clause: str, *without: str) -> Iterator[str]:
     for key in without:
         clause = _SENTENCES[key].sub(" ", clause)
     if _OPENINGS["names_nothing"].fullmatch(clause):

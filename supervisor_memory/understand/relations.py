@@ -63,7 +63,7 @@ def relations(text: str) -> tuple[Relation, ...]:
         return ()
     plain = unicodedata.normalize("NFC", text[:MOST_READ]).replace("’", "'")
     found: dict[tuple[str, str, str], Relation] = {}
-    for each in islice(_told(plain), 2 * MOST):
+    for each in islice(_read_relations(plain), 2 * MOST):
         found.setdefault(each.key, each)
     return tuple(found.values())[:MOST]
 
@@ -75,7 +75,7 @@ def pieces(text: str) -> tuple[str, ...]:
     )
 
 
-def _told(text: str) -> Iterator[Relation]:
+def _read_relations(text: str) -> Iterator[Relation]:
     clauses = lexicon("relations")["clauses"]
     subject: str | None = None
     last: str | None = None  # what "which" stands for; the subject is "it"
@@ -107,8 +107,8 @@ def _aliases_in(clause: str) -> Iterator[Relation]:
     for match in _IN_BRACKETS.finditer(clause):
         told = _label().sub("", match["d"].strip())
         if _NAME_IN_BRACKETS.fullmatch(told):
-            source = _named(_last_name(match["s"]))
-            other = _named(told)
+            source = _name_in_slot(_last_name(match["s"]))
+            other = _name_in_slot(told)
             if source and other and key_of(source) != key_of(other):
                 yield Relation(source, SAME, other)
 
@@ -133,7 +133,7 @@ def _last_name(text: str) -> str:
 def _relation(block: Mapping[str, Any], match: re.Match[str], subject: str | None) -> Relation | None:
     groups = match.groupdict()
     source = _source(groups.get("s"), subject)
-    destination = _named(groups.get("d") or "")
+    destination = _name_in_slot(groups.get("d") or "")
     if source is None or not destination or key_of(source) == key_of(destination):
         return None
     relationship = block.get("relationship") or next(
@@ -153,7 +153,7 @@ _GROUP: Final = {"nouns": "noun", "verbs": "verb", "active": "active"}
 def _source(told: str | None, subject: str | None) -> str | None:
     if told is None or _edged(told).casefold() in _words("pronouns"):
         return subject
-    return _named(told)
+    return _name_in_slot(told)
 
 
 def _called(table: str, word: str) -> str:
@@ -166,7 +166,7 @@ def _called(table: str, word: str) -> str:
     return f"{word}_by" if table == "verbs" and word.isascii() else word
 
 
-def _named(text: str) -> str | None:
+def _name_in_slot(text: str) -> str | None:
     """The name in a slot of a frame; None: the slot holds no possible name."""
     words = lexicon("relations")
     name = _edged(words["marks"].sub("", text))

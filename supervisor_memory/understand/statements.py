@@ -111,13 +111,13 @@ def _without_pasted(text: str) -> str:
     if "\n" not in text:
         return " " * len(text) if _is_theirs(text) else text
     lines = text.split("\n")
-    theirs = set(_theirs(lines))
+    theirs = set(_lines_of_others(lines))
     if not theirs:
         return text
     return "\n".join(" " * len(line) if n in theirs else line for n, line in enumerate(lines))
 
 
-def _theirs(lines: Sequence[str]) -> Iterator[int]:
+def _lines_of_others(lines: Sequence[str]) -> Iterator[int]:
     """The numbers of the lines that are not the user's own."""
     for number, line in enumerate(lines):
         if _is_theirs(line):

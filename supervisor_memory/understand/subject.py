@@ -169,12 +169,12 @@ _GENERIC_PURPOSES = _LEXICON.words("generic_purposes")
 def about_preference(text: str) -> About:
     """Subject, attribute and value of a preference; all None unless it has exactly one known property."""
     wish = _after_the_turn(normal(text[:MAX_SENTENCE]))
-    found = _found(wish)
+    found = _find_properties(wish)
     if len(found) != 1:
         return About()
     [(name, said_of, value, avoided)] = found
     subject = said_of if said_of == "user" else _subject(wish, said_of)
-    subject = (name == "verbosity" and _thing(wish)) or subject
+    subject = (name == "verbosity" and _measured_thing(wish)) or subject
     who = people(text[:MAX_SENTENCE])
     if who.leads and said_of != "user":
         subject = f"{min(who.others)}'s {subject}"
@@ -185,7 +185,9 @@ def about_preference(text: str) -> About:
 
 def properties_of(text: str) -> tuple[str, ...]:
     """The properties a preference touches, as tags."""
-    return tuple(dict.fromkeys(name for name, *_ in _found(_after_the_turn(normal(text[:MAX_SENTENCE])))))
+    return tuple(
+        dict.fromkeys(name for name, *_ in _find_properties(_after_the_turn(normal(text[:MAX_SENTENCE]))))
+    )
 
 
 def _after_the_turn(text: str) -> str:
@@ -196,7 +198,7 @@ def _after_the_turn(text: str) -> str:
 
 
 @lru_cache(maxsize=256)
-def _found(text: str) -> Sequence[tuple[str, str, str, bool]]:
+def _find_properties(text: str) -> Sequence[tuple[str, str, str, bool]]:
     """Find (property, default subject, value, whether it is to be avoided)."""
     hidden = _without_names(masked(text))
     wanted = _LEXICON["contrast"].sub(lambda match: match["kept"] or "", hidden)
@@ -235,7 +237,7 @@ def _of_properties(text: str, *, avoided: bool) -> Iterator[tuple[str, str, str,
         yield "decimals", "number", _DIGITS.get(digit, digit), negative
 
 
-def _thing(text: str) -> str | None:
+def _measured_thing(text: str) -> str | None:
     """The subject that is to be short or detailed, if it is not the answers: "short meetings"."""
     match = _LEXICON["brief"].search(text)
     named = (match[name] for name in ("after", "before", "zh", "zhafter")) if match else ()

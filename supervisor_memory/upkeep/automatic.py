@@ -163,7 +163,7 @@ class _BackgroundWork:
         until = time.monotonic() + seconds
         self._wait(seconds)
         left = until - time.monotonic()
-        work = partial(self._services.bridge.within, left, self._done, left, user_id)
+        work = partial(self._services.bridge.within, left, self._do_work, left, user_id)
         return left > 0 and guarded(work, otherwise=lambda error: False)
 
     def close(self) -> None:
@@ -205,12 +205,14 @@ class _BackgroundWork:
                     return
                 ids, self._ids = self._ids, set()
                 users = {} if ids else {self._users.popitem(last=False)[0]: None}
-            if not self._done(_SECONDS_A_TURN, next(iter(users), None), ids or None):
+            if not self._do_work(_SECONDS_A_TURN, next(iter(users), None), ids or None):
                 with self._changed:
                     self._ids |= ids
                     self._users.update(users)
 
-    def _done(self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None) -> bool:
+    def _do_work(
+        self, seconds: float, user_id: str | None = None, ids: Collection[str] | None = None
+    ) -> bool:
         """Whether all was done; after so many seconds, only the commit under way is finished."""
         until = time.monotonic() + seconds
 

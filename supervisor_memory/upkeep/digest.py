@@ -200,7 +200,7 @@ class _Digesting:
     def _rows_of(self, where: Filter) -> Iterator[SessionRow]:
         """The sessions of a user's latest messages, where the store would read all to list them."""
         latest: dict[str, float] = {}
-        for message in self._all(where):
+        for message in self._all_matching(where):
             if (session := message.source.session_id) is not None:
                 latest[session] = max(latest.get(session, -inf), message.created_at)
         for session, at in sorted(latest.items(), key=lambda each: -each[1]):
@@ -209,7 +209,7 @@ class _Digesting:
     def states(self, where: Filter) -> dict[tuple[str, str], list[_Known]]:
         """(User, session) → what is known of its states, one a task."""
         known: defaultdict[tuple[str, str], list[_Known]] = defaultdict(list)
-        every = self._all(where)
+        every = self._all_matching(where)
         while some := [*islice(every, _STATES_TOGETHER)]:
             true = frozenset(self._still_true([line for state in some for line in lines_of(state)]))
             for each in some:
@@ -235,7 +235,7 @@ class _Digesting:
             states: Task → the state that there is.
         """
         where = Filter(row.user_id, families=(SESSION_FAMILY,), session_id=row.session_id)
-        messages = sorted(self._all(where), key=lambda each: (each.created_at, each.id))
+        messages = sorted(self._all_matching(where), key=lambda each: (each.created_at, each.id))
         self._messages += len(messages)
         is_new = all(each.metadata.get(UNTIL) is None for each in states.values())
         for task in dict.fromkeys(each.task for each in messages):
@@ -252,7 +252,7 @@ class _Digesting:
     def _digest(self) -> None:
         """Draft digests of what was read, and note where there was nothing but small talk."""
         ended, self._ended, self._messages = self._ended, [], 0
-        became = self._became([message for each in ended for message in each.fresh])
+        became = self._what_became([message for each in ended for message in each.fresh])
         worth_it: set[tuple[str, str]] = set()
         for each in ended:
             lines = self._lines(each.fresh, self._still_true(each.old), became)
@@ -265,7 +265,7 @@ class _Digesting:
             if each.is_new and place not in worth_it:
                 self._small_talk[place] = each.last_at
 
-    def _became(self, messages: Iterable[Record]) -> Became:
+    def _what_became(self, messages: Iterable[Record]) -> Became:
         """Whether messages may still be told, asked of the store once for many messages of a user."""
         of_user: defaultdict[str, list[Record]] = defaultdict(list)
         for message in messages:
@@ -323,9 +323,9 @@ class _Digesting:
         """Digest what was read, and keep that unless the user or the session was erased meanwhile."""
         self._digest()
         drafts, self._drafts = self._drafts, []
-        kept = self._together(drafts) if len(drafts) > 1 else None
+        kept = self._keep_together(drafts) if len(drafts) > 1 else None
         if kept is None:  # one of them cannot be kept, or not so
-            kept = [record for each in drafts if (record := self._alone(each)) is not None]
+            kept = [record for each in drafts if (record := self._keep_alone(each)) is not None]
         read = {each.newest.id for each in drafts if each.newest is not None}
         told = {each.id: {line.message_id for line in lines_of(each)} for each in kept}
         ids = tuple(read.union(*told.values()))
@@ -339,14 +339,14 @@ class _Digesting:
         if self._drafts:
             self.keep()
 
-    def _together(self, drafts: Sequence[_Draft]) -> Sequence[Record] | None:
+    def _keep_together(self, drafts: Sequence[_Draft]) -> Sequence[Record] | None:
         asked = ((each.scope, each.known, each.change) for each in drafts)
         try:
             return keep_states(asked, self.ports(), reason=_REASON, actor=_ACTOR)
         except (Conflict, RecordNotFound, WasErased):
             return None
 
-    def _alone(self, draft: _Draft) -> Record | None:
+    def _keep_alone(self, draft: _Draft) -> Record | None:
         before = () if draft.known is None else (draft.known,)
         try:
             return keep_state(
@@ -376,7 +376,7 @@ class _Digesting:
         lines = _by_model(said, before, lines, self.ports().read_store()) or lines
         return [*lines, *also(said, lines, topics)]
 
-    def _all(self, where: Filter) -> Iterator[Record]:
+    def _all_matching(self, where: Filter) -> Iterator[Record]:
         while True:
             page = self._whole(partial(_page, where))
             yield from page

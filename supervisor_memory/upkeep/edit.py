@@ -235,7 +235,7 @@ class Curator:
             return _deleted(page, by, ports, replace(apart, changes=changes, audit=told))
 
         deleted = 0
-        for where in _everything(user_id, asked):
+        for where in _filters_for_all(user_id, asked):
             while done := again_when_late(functools.partial(once, where)):
                 deleted += done
         return deleted
@@ -243,7 +243,9 @@ class Curator:
     def count_all(self, user_id: str, asked: Filter | None = None) -> int:
         """The number of records that `delete_all` would delete."""
         ports = self.reading()
-        return sum(ports.store(ports.services.backend.count, where) for where in _everything(user_id, asked))
+        return sum(
+            ports.store(ports.services.backend.count, where) for where in _filters_for_all(user_id, asked)
+        )
 
     def own(self, id: str, user_id: str | None, ports: Ports) -> Record:
         """Return a record in any status; it has to belong to this user.
@@ -298,7 +300,7 @@ def asked_for(where: Mapping[str, Any] | None, redactor: Redactor) -> Filter:
     return as_filter(asked)
 
 
-def _everything(user_id: str, asked: Filter | None) -> tuple[Filter, ...]:
+def _filters_for_all(user_id: str, asked: Filter | None) -> tuple[Filter, ...]:
     if asked is not None:
         return (replace(asked, user_id=user_id, statuses=_NOT_DELETED),)
     return Filter(user_id=user_id, statuses=_NOT_DELETED).everywhere()

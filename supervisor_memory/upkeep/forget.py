@@ -136,13 +136,13 @@ class _Run:
     def tell(self, progress: Callable[[int, int], None] | None, user_id: str | None) -> None:
         """Tell from now on how far it is."""
         if progress is not None:
-            wheres = _everywhere(Filter(user_id, statuses=None))
+            wheres = _with_messages(Filter(user_id, statuses=None))
             self._progress, self._whole = progress, sum(self._count(where) for where in wheres)
 
     def users(self) -> Sequence[str]:
         """All users with a record, in order."""
         wheres = Filter(statuses=None).everywhere()
-        return sorted({record.user_id for where in wheres for record in self._all(where)})
+        return sorted({record.user_id for where in wheres for record in self._all_matching(where)})
 
     def of_user(self, user_id: str) -> None:
         """Apply the rules to a user's records, one after the other."""
@@ -169,7 +169,7 @@ class _Run:
     # The records each rule takes
 
     def _expired(self, user_id: str) -> Iterator[Planned]:
-        for where in _everywhere(Filter(user_id, statuses=("active", "stale"), expired_by=self._now)):
+        for where in _with_messages(Filter(user_id, statuses=("active", "stale"), expired_by=self._now)):
             for record in self._oldest(where):
                 yield _planned(record, "expired", f"expired {_day(record.expires_at or 0.0)}")
 
@@ -211,7 +211,7 @@ class _Run:
             yield [replace(one, why=why.format(one.namespace[0])) for one in group]
 
     def _worn_out(self, user_id: str) -> Iterator[Planned]:
-        for where in _everywhere(Filter(user_id)):
+        for where in _with_messages(Filter(user_id)):
             for page in _batches(self._visible(where), _PAGE):
                 times = self._times_read(page)
                 for record in page:
@@ -223,9 +223,9 @@ class _Run:
 
     def _over_capacity(self, user_id: str) -> Iterator[Planned]:
         for namespace in self._held_to_capacity(user_id):
-            size, too_many = self._count(_within(namespace)), 0
+            size, too_many = self._count(_of_namespace(namespace)), 0
             if size > self._settings.capacity:  # of those counted, some may have expired
-                size = sum(1 for _ in self._visible(_within(namespace)))
+                size = sum(1 for _ in self._visible(_of_namespace(namespace)))
             if size > self._settings.capacity:
                 too_many = size - self._settings.capacity
                 too_many += self._extent.spare * (self._settings.capacity // 100)
@@ -235,7 +235,9 @@ class _Run:
     def _held_to_capacity(self, user_id: str) -> Collection[Namespace]:
         if self._extent.namespaces is not None:
             return self._extent.namespaces
-        over = (each for each in _everywhere(Filter(user_id)) if self._count(each) > self._settings.capacity)
+        over = (
+            each for each in _with_messages(Filter(user_id)) if self._count(each) > self._settings.capacity
+        )
         return {record.namespace for where in over for record in self._visible(where)}
 
     def _least_worth(self, namespace: Namespace, size: int, too_many: int) -> Iterator[Planned]:
@@ -246,7 +248,7 @@ class _Run:
             yield replace(planned, why=why)
 
     def _valued(self, namespace: Namespace) -> Iterator[tuple[float, float, str, Planned]]:
-        for page in _batches(self._visible(_within(namespace)), _PAGE):
+        for page in _batches(self._visible(_of_namespace(namespace)), _PAGE):
             times = self._times_read(page)
             for record in page:
                 if not is_kept(record):
@@ -398,7 +400,7 @@ class _Run:
 
     # Reading
 
-    def _all(self, where: Filter) -> Iterator[Record]:
+    def _all_matching(self, where: Filter) -> Iterator[Record]:
         """All matching records, a page at a time; each once, even while others write."""
         while page := self._page(where, 0, _PAGE):
             yield from page
@@ -408,13 +410,13 @@ class _Run:
 
     def _visible(self, where: Filter) -> Iterator[Record]:
         """The matching records that a search may find and no rule has taken yet."""
-        return (r for r in self._all(where) if r.is_visible(self._now) and r.id not in self._gone)
+        return (r for r in self._all_matching(where) if r.is_visible(self._now) and r.id not in self._gone)
 
     def _oldest(self, where: Filter) -> Iterable[Record]:
         """All matching records or, if a rule's number is limited, that many of the least recently updated."""
         most = self._extent.most
         if most is None:
-            return self._all(where)
+            return self._all_matching(where)
         count = self._count(where)
         return self._page(where, max(0, count - most), most) if count else ()
 
@@ -447,12 +449,12 @@ def _planned(record: Record, rule: Rule, why: str) -> Planned:
     return Planned(record.id, record.user_id, record.namespace, record.kind, record.version, rule, why)
 
 
-def _everywhere(where: Filter) -> tuple[Filter, Filter]:
+def _with_messages(where: Filter) -> tuple[Filter, Filter]:
     """The filter, and the same for session messages, which a filter without families leaves out."""
     return where, replace(where, families=(SESSION_FAMILY,))
 
 
-def _within(namespace: Namespace) -> Filter:
+def _of_namespace(namespace: Namespace) -> Filter:
     family, user_id, *task = namespace
     return Filter(user_id, families=(family,), tasks=(task[0] if task else None,))
 

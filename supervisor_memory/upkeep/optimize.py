@@ -67,7 +67,7 @@ class Optimizer:
         for chore in self._chosen(chores):
             due = self._due(chore, user_id)
             if not dry_run:
-                due, missed = self._do(chore, due, run)
+                due, missed = self._commit_due(chore, due, run)
                 left += missed
             steps += [_step(chore, each) for each in due]
         is_done = bool(steps) and not dry_run
@@ -133,7 +133,7 @@ class Optimizer:
             )
         return due
 
-    def _do(self, chore: Chore, due: Sequence[Due], run: str) -> tuple[Sequence[Due], Sequence[str]]:
+    def _commit_due(self, chore: Chore, due: Sequence[Due], run: str) -> tuple[Sequence[Due], Sequence[str]]:
         """Commit the due changes in parts; after a conflict a part is committed record by record."""
         done: list[Due] = []
         left: list[str] = []
@@ -211,10 +211,10 @@ def kept_and_reread(services: Services, to: Recipe, user_id: str) -> Iterator[st
 
 
 def _step(chore: Chore, due: Due) -> Step:
-    return Step(chore.name, _doing(due.change), due.change.record.id, due.why)
+    return Step(chore.name, _kind_of_change(due.change), due.change.record.id, due.why)
 
 
-def _doing(change: Change) -> Doing:
+def _kind_of_change(change: Change) -> Doing:
     if change.expects is None:
         return "add"
     return "update" if change.record.status == "active" else "forget"
@@ -223,7 +223,7 @@ def _doing(change: Change) -> Doing:
 def _event(chore: Chore, due: Due, before: Record | None, run: str) -> AuditEvent:
     new, expects = due.change.record, due.change.expects
     return AuditEvent.of(
-        _doing(due.change),
+        _kind_of_change(due.change),
         new,
         source=Source(new.source.source_class, new.source.agent_id),
         actor="operator",

@@ -88,7 +88,7 @@ class Reflection:
         )
         if not view.has_model:
             return done
-        return self._asked(done, heard, known, steps=1 if multi else max_steps, one=not multi)
+        return self._ask_model(done, heard, known, steps=1 if multi else max_steps, one=not multi)
 
     def _told_of(self, outcome: Outcome | None, view: ReadStore) -> list[Heard]:
         """The outcome as a line of the exchange."""
@@ -101,7 +101,7 @@ class Reflection:
         text = self._services.redactor.text("outcome: " + ", ".join(parts))
         return [Heard(text, source, "outcome", view.now)]
 
-    def _asked(
+    def _ask_model(
         self,
         done: Reflected,
         heard: Sequence[Heard],
@@ -137,7 +137,7 @@ class Reflection:
                 return replace(done, refused=(*done.refused, NO_LIST if reply is not None else ports.reasons))
             thought = _thought(reply) if self._thinking else ""
             found = answered(data[:1] if one else data, asked, said.scope, view)
-            fresh = _without(found, told)
+            fresh = _without_known(found, told)
             told += [each.content for _, each in fresh.candidates]
             done = replace(
                 done,
@@ -151,7 +151,7 @@ class Reflection:
         return done
 
 
-def _without(found: Answered, told: Sequence[str]) -> Answered:
+def _without_known(found: Answered, told: Sequence[str]) -> Answered:
     """An answer without the operations of earlier answers."""
     known = {content_hash(each) for each in told}
     kept = tuple(pair for pair in found.candidates if content_hash(pair[1].content) not in known)

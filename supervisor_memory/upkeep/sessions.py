@@ -258,7 +258,7 @@ class Sessions:
                 "`delete` marks them as deleted",
                 backend=backend.name,
             )
-        doomed, kept = _held(scope, first)
+        doomed, kept = _doomed_and_citing(scope, first)
         if not doomed:
             raise _not_found(scope)
         if confirm is not True:
@@ -273,7 +273,7 @@ class Sessions:
         for _ in range(_TRIES):  # what was written meanwhile goes, too
             removed["events"] += first.store(self._forget_events, scope, at=first.now)
             ports = self._ports()
-            doomed, kept = _held(scope, ports)
+            doomed, kept = _doomed_and_citing(scope, ports)
             if not doomed and not kept:
                 break
             try:
@@ -364,7 +364,7 @@ def _message(record: Record, sequence: int, parent_id: str | None) -> MessageRow
     return MessageRow(*where, sequence, parent_id, role, "text", record.content, at, *who)
 
 
-def _held(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:
+def _doomed_and_citing(scope: Scope, ports: Ports) -> tuple[Sequence[Record], Sequence[Record]]:
     """Records erased with a session, and records that stay but cite its messages."""
     user_id, session_id = scope.user_id, scope.session_id
     there = list(every(Filter(user_id, session_id=session_id, statuses=None), ports))
@@ -404,7 +404,9 @@ def _unlink(
     ids = {record.id for record in doomed}
     apart = taken_out(doomed, ports, actor=actor)
     summaries = [each.record.id for each in apart.changes if each.record.id not in ids]
-    changes = [Change(_without(record, ids, scope), record.version, changes_source=True) for record in kept]
+    changes = [
+        Change(_without_links(record, ids, scope), record.version, changes_source=True) for record in kept
+    ]
     changes = [each for each in changes if each.record.id not in summaries]
     old = {record.id: record for record in kept}
     events = [
@@ -429,7 +431,7 @@ def _unlink(
     return summaries
 
 
-def _without(record: Record, gone: set[str], scope: Scope) -> Record:
+def _without_links(record: Record, gone: set[str], scope: Scope) -> Record:
     """The record without its links to messages that go."""
     present = [each for each in record.present_ref_ids if each not in gone]
     source = record.source

@@ -44,11 +44,11 @@ def taken_out(records: Iterable[Record], ports: Ports, *, actor: str) -> Commit:
     events: list[AuditEvent] = []
     view = ports.deciding()
     for (user_id, summary_id), ids in leaving.items():
-        found = _every(user_id, [summary_id], view)
+        found = _records_by_ids(user_id, [summary_id], view)
         if not found or found[0].status == "deleted" or not ids & set(sources_of(found[0])):
             continue
-        left = _every(user_id, [each for each in sources_of(found[0]) if each not in ids], view)
-        new = _without(found[0], left, ports, view)
+        left = _records_by_ids(user_id, [each for each in sources_of(found[0]) if each not in ids], view)
+        new = _summary_without(found[0], left, ports, view)
         changes.append(Change(new, expects=found[0].version))
         events.append(_event(found[0], new, actor=actor))
     for user_id in {record.user_id for record in records}:
@@ -72,13 +72,13 @@ def back_in_use(record: Record, view: Deciding) -> Record:
     return active if active.vector is not None else embedded(active, view)
 
 
-def _every(user_id: str, ids: Sequence[str], view: Deciding) -> Sequence[Record]:
+def _records_by_ids(user_id: str, ids: Sequence[str], view: Deciding) -> Sequence[Record]:
     """The records with these ids, in this order, in any status."""
     found = view.list(Filter(user_id, ids=tuple(ids), statuses=None), limit=len(ids)) if ids else ()
     return sorted(found, key=lambda record: ids.index(record.id))
 
 
-def _without(summary: Record, left: Sequence[Record], ports: Ports, view: Deciding) -> Record:
+def _summary_without(summary: Record, left: Sequence[Record], ports: Ports, view: Deciding) -> Record:
     """The summary made anew from the remaining records; deleted if there are none."""
     now = view.now
     if not left:

@@ -82,7 +82,7 @@ class _Asking:
     takes_shapes: bool = True
 
     def __call__(self, prompt: str) -> str:
-        return _text(self._asked(self.model, prompt))
+        return _text(self._invoke(self.model, prompt))
 
     def in_shape(self, prompt: str, shape: Mapping[str, Any]) -> str:
         """The answer by LangChain's structured output, as JSON; a model without it answers in text."""
@@ -93,14 +93,14 @@ class _Asking:
         if not self.takes_shapes:
             return self(prompt)
         try:
-            reply = self._asked(shaped, prompt)
+            reply = self._invoke(shaped, prompt)
         except Exception:
             self.takes_shapes = False  # some servers refuse schemas; the next try is plain
             raise
         parsed = reply["parsed"]
         return _text(reply["raw"]) if parsed is None else json.dumps(parsed, ensure_ascii=False)
 
-    def _asked(self, model: Any, prompt: str) -> Any:
+    def _invoke(self, model: Any, prompt: str) -> Any:
         # In a context of its own, and tagged: what memory asks is nothing that the host's run says, so none
         # of the run's tracers, token counters and streams may take it for that.
         return contextvars.Context().run(model.invoke, prompt, {"tags": ["nostream"], "callbacks": []})

@@ -108,7 +108,7 @@ class Trail:
         """Note in the access log how much of a note an answer took up, in [0, 1]; of no record."""
         who = (scope.user_id, scope.agent_id, scope.session_id, scope.run_id)
         used = Access(USED, self.clock(), *who, score=share)
-        guarded(lambda: self._noted([used]), otherwise=lambda error: False)
+        guarded(lambda: self._note_accesses([used]), otherwise=lambda error: False)
 
     def telling(
         self, op: str, found: Recalling, *, ports: Ports, is_sure: bool = False
@@ -153,10 +153,10 @@ class Trail:
         return (self.reader or "operator") if by_operator else (agent_id or self.reader)
 
     def _note(self, entries: Sequence[Access | turns.Given], ports: Ports | None) -> None:
-        if guarded(lambda: self._noted(entries), otherwise=lambda error: False):
+        if guarded(lambda: self._note_accesses(entries), otherwise=lambda error: False):
             self._log(self.backend.audit.flush, ports)
 
-    def _noted(self, entries: Sequence[Access | turns.Given]) -> bool:
+    def _note_accesses(self, entries: Sequence[Access | turns.Given]) -> bool:
         """Note entries in the access log; returns whether it is time to write them."""
         audit = self.backend.audit
         audit.record_access(entries)

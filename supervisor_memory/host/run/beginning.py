@@ -86,7 +86,7 @@ class Ledger:
                 rows[_row_id(scope, "id", message.id)] = "id", message.id
             text = plain(message.text)
             rows[_row_id(scope, "text", text)] = "text", text
-        found = [(*rows[row.id], row.source.agent_id) for row in self._held(rows, scope)]
+        found = [(*rows[row.id], row.source.agent_id) for row in self._digests_with(rows, scope)]
         texts = frozenset(value for key, value, _ in found if key == "text")
         left = {value for key, value in rows.values() if key == "text"} - texts
         return Known(
@@ -97,7 +97,7 @@ class Ledger:
 
     def owns(self, scope: Scope) -> bool:
         """Whether a host has named this user for this thread before."""
-        return bool(list(self._held([_row_id(scope, "owner", "")], scope)))
+        return bool(list(self._digests_with([_row_id(scope, "owner", "")], scope)))
 
     def add(self, messages: Iterable[BaseMessage], scope: Scope, *, by: str | None) -> None:
         """Remember that these messages were said, `by` an agent or a node; None: the user."""
@@ -123,7 +123,7 @@ class Ledger:
             seconds, functools.partial(self.memory.backend.list, where, limit=most)
         )
 
-    def _held(self, ids: Iterable[str], scope: Scope) -> Iterator[Record]:
+    def _digests_with(self, ids: Iterable[str], scope: Scope) -> Iterator[Record]:
         """The digests with these ids, as far as they exist."""
         wanted = list(ids)
         for start in range(0, len(wanted), _MOST):
@@ -134,7 +134,7 @@ class Ledger:
     def _write(self, keys: Iterable[tuple[Key, str]], scope: Scope, by: str | None) -> None:
         now = self.memory.services.clock()
         rows = {id_: _row(id_, scope, by, now) for key, value in keys if (id_ := _row_id(scope, key, value))}
-        for row in list(self._held(rows, scope)):
+        for row in list(self._digests_with(rows, scope)):
             del rows[row.id]
         if rows:
             self.memory.keep_digests(Remembering(scope, verbatim=tuple(rows.values())))
@@ -358,7 +358,7 @@ class Beginnings:
         self, input: Any, config: RunnableConfig, thread: Thread, context: Any, *, is_nested: bool
     ) -> Beginning:
         snapshot = None if is_nested else guarded(lambda: thread.state(config), otherwise=lambda error: None)
-        found = self._found(snapshot, thread)
+        found = self._split_thread(snapshot, thread)
         given = input
         if isinstance(input, Command):
             given = {k: v for each in updates_of(input.update) for k, v in values_of(each).items()}
@@ -371,11 +371,11 @@ class Beginnings:
         words: list[BaseMessage] = []
         is_unsure = False
         if not is_nested or self.nested == "user":
-            known, is_unsure = self._known([*sent, *found.added], scope)
+            known, is_unsure = self._known_before([*sent, *found.added], scope)
             added = (m for m in found.added if m.id not in known.ids)
             words += [m for m in added if plain(m.text) not in known.texts]
             words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
-        asked = words[-1] if words else self._asked(sent, found, scope)
+        asked = words[-1] if words else self._last_question(sent, found, scope)
         if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
             words = [asked]  # its id makes sure that it is written once, even if the process got that far
         if value_of(given, "user_id") and found.is_kept:
@@ -395,7 +395,7 @@ class Beginnings:
             recalls_said=(config.get("configurable") or {}).get("memory_recall_said"),
         )
 
-    def _found(self, snapshot: Snapshot | None, thread: Thread) -> Found:
+    def _split_thread(self, snapshot: Snapshot | None, thread: Thread) -> Found:
         """Part the thread: messages left by earlier runs, and newer ones, which the host added."""
         if snapshot is None:
             return Found()
@@ -445,15 +445,15 @@ class Beginnings:
                 return user
         return None
 
-    def _known(self, messages: Sequence[BaseMessage], scope: Scope) -> tuple[Known, bool]:
+    def _known_before(self, messages: Sequence[BaseMessage], scope: Scope) -> tuple[Known, bool]:
         """Which of these messages were said before, and whether looking that up failed."""
         asked = [m for m in messages if isinstance(m, HumanMessage)]
         if not asked or (len(messages) == 1 and not asked[0].id):
             return Known(), False
-        known = guarded(lambda: self._said(asked, scope), otherwise=lambda error: None)
+        known = guarded(lambda: self._said_before(asked, scope), otherwise=lambda error: None)
         return (Known(), True) if known is None else (known, False)
 
-    def _said(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
+    def _said_before(self, messages: Sequence[BaseMessage], scope: Scope) -> Known:
         """Which of these messages were said before, by the user or while the thread was still anonymous."""
         is_history = len(messages) > 1
         known = self.ledger.known(messages, scope, is_history=is_history)
@@ -463,7 +463,7 @@ class Beginnings:
         nameless = replace(scope, user_id=anonymous(scope.session_id, key))
         return known | self.ledger.known(messages, nameless, is_history=True)
 
-    def _asked(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
+    def _last_question(self, sent: Sequence[BaseMessage], found: Found, scope: Scope) -> BaseMessage | None:
         """The user's latest message of an earlier run."""
         human = [m for m in (*found.left, *found.added, *sent) if isinstance(m, HumanMessage)][-_NEWEST:]
         known = Known()

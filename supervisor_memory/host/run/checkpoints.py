@@ -54,15 +54,15 @@ class Checkpoints:
             return None
         asked = (config.get("configurable") or {}).get("checkpoint_id")
         if config is not self.config and asked:
-            return _held(self._read(config))
+            return _as_held(self._read(config))
         found = self._latest()
         if found is None:
             return Held({}, {}, self._root, None)
         if found.checkpoint["id"] < self._now and found.metadata.get("source") != "input":
-            return _held(found)  # the run is not written yet, or will be only at its end
+            return _as_held(found)  # the run is not written yet, or will be only at its end
         while found is not None and found.metadata.get("source") != "input":
             found = self._read(found.parent_config) if found.parent_config else None
-        return _held(found)
+        return _as_held(found)
 
     def history(self, config: RunnableConfig, limit: int) -> list[Held]:
         """The checkpoints of the thread, the newest first."""
@@ -71,7 +71,7 @@ class Checkpoints:
     def _chain(self) -> Iterator[Held]:
         found = self._latest()
         while found is not None:
-            held = _held(found)
+            held = _as_held(found)
             if held is not None:
                 yield held
             found = self._read(found.parent_config) if found.parent_config else None
@@ -94,7 +94,7 @@ class Checkpoints:
         return asyncio.run_coroutine_threadsafe(saver.aget_tuple(config), self._loop).result()
 
 
-def _held(found: CheckpointTuple | None) -> Held | None:
+def _as_held(found: CheckpointTuple | None) -> Held | None:
     if found is None:
         return None
     return Held(found.checkpoint["channel_values"], found.metadata, found.config, found.parent_config)

@@ -70,10 +70,10 @@ def scope_of(
     run = run or getattr(_of_runtime("execution_info"), "run_id", None)  # which nodes do not find elsewhere
     return Scope(
         user_id=user,
-        agent_id=_named(agent_id),
-        session_id=_named(thread),
-        run_id=_named(run),
-        task=_named(configurable.get("memory_task")),
+        agent_id=_checked_or_none(agent_id),
+        session_id=_checked_or_none(thread),
+        run_id=_checked_or_none(run),
+        task=_checked_or_none(configurable.get("memory_task")),
     )
 
 
@@ -148,10 +148,10 @@ def anonymous(thread: Any, key: bytes) -> str:
 
 def named(user: Any, thread: Any) -> Scope:
     """The scope of a user in a thread; raises InvalidName for an id that could be mistaken for another."""
-    return Scope(check_name(_as_id(user), what="user id"), session_id=_named(thread))
+    return Scope(check_name(_as_id(user), what="user id"), session_id=_checked_or_none(thread))
 
 
-def _named(value: Any) -> str | None:
+def _checked_or_none(value: Any) -> str | None:
     return None if value in (None, "") else checked(value)
 
 

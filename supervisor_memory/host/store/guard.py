@@ -93,7 +93,7 @@ class GuardedStore(BaseStore):
             return _without_right(touched) if touched else None
         if not self._per_user:
             return None
-        others = [op for op in ops if _asked(op)[1:2] != (label_for(scope.user_id),)]
+        others = [op for op in ops if _namespace_of(op)[1:2] != (label_for(scope.user_id),)]
         touched = self._touched(others)
         return _of_others(touched) if touched else None
 
@@ -106,8 +106,8 @@ class GuardedStore(BaseStore):
                     if self._guards(op.namespace):
                         return verb, tuple(op.namespace)
                 case SearchOp() | ListNamespacesOp():
-                    if self._overlaps(_asked(op)):
-                        return verb, _asked(op)
+                    if self._overlaps(_namespace_of(op)):
+                        return verb, _namespace_of(op)
                 case _:  # what a later LangGraph may bring
                     return verb, ()
         return None
@@ -131,7 +131,7 @@ class GuardedStore(BaseStore):
                 ]
                 kept.append(mine)
                 if slipped is None and len(mine) < len(found):
-                    slipped = _verb(op), _asked(op)
+                    slipped = _verb(op), _namespace_of(op)
             else:
                 kept.append(result)
         return kept, slipped
@@ -188,7 +188,7 @@ def _fits(prefix: Sequence[str], namespace: Sequence[str]) -> bool:
     return all(a == b or "*" in (a, b) for a, b in zip(prefix, namespace, strict=False))
 
 
-def _asked(op: Op) -> tuple[str, ...]:
+def _namespace_of(op: Op) -> tuple[str, ...]:
     """The namespace that an operation works in, or the prefix that it looks below."""
     match op:
         case GetOp() | PutOp():

@@ -77,7 +77,7 @@ class Entry:
             value = dict(self.kept["value"])
         else:
             value = _with_text(self.kept["value"], self.record.content)
-        return {**value, OURS: _beside(self.record)} if self.by_memory else value
+        return {**value, OURS: _facts_of(self.record)} if self.by_memory else value
 
     def vectors(self, embedder: str) -> "list[Vector]":
         """The vectors of the indexed fields, if this embedder made them."""
@@ -129,7 +129,7 @@ def _with_text(value: Mapping[str, Any], text: str) -> dict[str, Any]:
     return {**value, "content": text}
 
 
-def _beside(record: Record) -> dict[str, Any]:
+def _facts_of(record: Record) -> dict[str, Any]:
     return {
         "kind": record.kind,
         "layer": record.layer,

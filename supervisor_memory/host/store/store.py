@@ -174,12 +174,12 @@ class MemoryStore(BaseStore):
 
     def _search(self, op: SearchOp) -> list[SearchItem]:
         offset, limit = max(0, op.offset), max(0, op.limit)
-        found = self._found(op, min(offset + limit, _MOST))[offset:]
+        found = self._first_found(op, min(offset + limit, _MOST))[offset:]
         if op.refresh_ttl:
             self._renew([entry for entry, _ in found])
         return [entry.hit(score) for entry, score in found]
 
-    def _found(self, op: SearchOp, wanted: int) -> list[_Found]:
+    def _first_found(self, op: SearchOp, wanted: int) -> list[_Found]:
         """The first matching items: scored items first, best first, then the others, newest first."""
         scored = list(self._scored(op, op.query, wanted)) if op.query else []
         best = sorted(scored, key=lambda found: -(found[1] or 0.0))[:wanted]

@@ -115,12 +115,12 @@ class _Here:
         return held._replace(values=with_input(held.values, pending))
 
     def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
-        return self._wait(self._all, self._aall, config, limit) if _keeps(self._graph) else []
+        return self._wait(self._history, self._ahistory, config, limit) if _keeps(self._graph) else []
 
-    def _all(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+    def _history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
         return list(self._graph.get_state_history(config, limit=limit))
 
-    async def _aall(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
+    async def _ahistory(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
         return [each async for each in self._graph.aget_state_history(config, limit=limit)]
 
     def _wait(self, read: Callable[..., T], aread: Callable[..., Awaitable[T]], *args: Any) -> T:

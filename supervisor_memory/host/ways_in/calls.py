@@ -80,7 +80,7 @@ class ToolCalls:
     def around(self, request: ToolCallRequest, execute: Callable[[ToolCallRequest], Result]) -> Result:
         call = self._enter(request)
         try:
-            with self._within(call):
+            with self._in_context(call):
                 result = execute(call.told)
         except Exception as error:
             self._tried(call, error)
@@ -94,7 +94,7 @@ class ToolCalls:
         off_loop = self.hooks.memory.bridge.run
         call = await off_loop(self._enter, request)
         try:
-            with self._within(call):
+            with self._in_context(call):
                 result = await execute(call.told)
         except Exception as error:
             await off_loop(self._tried, call, error)
@@ -119,10 +119,10 @@ class ToolCalls:
         return replace(call, told=told, visit=visit, agent=agent, is_agent=True)
 
     @contextmanager
-    def _within(self, call: _Call) -> Iterator[None]:
+    def _in_context(self, call: _Call) -> Iterator[None]:
         with hosting(call.begun):
             if call.visit is None or call.agent is None:
-                with self._as(call.scope, call.request):
+                with self._acting_for(call.scope, call.request):
                     yield
             else:
                 with acting_as(call.visit.scope, call.visit.told if call.agent.recalls == "here" else None):
@@ -162,7 +162,7 @@ class ToolCalls:
         return self.hooks.scope(request.state, request.runtime.config, agent)
 
     @contextmanager
-    def _as(self, scope: Scope | IdentityError, request: ToolCallRequest) -> Iterator[None]:
+    def _acting_for(self, scope: Scope | IdentityError, request: ToolCallRequest) -> Iterator[None]:
         """Run a tool that is no agent; only the supervisor's memory tools and `store_tools` get the right."""
         name = str(request.tool_call["name"])
         if isinstance(scope, IdentityError) or scope.agent_id is not None:

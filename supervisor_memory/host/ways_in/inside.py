@@ -154,7 +154,7 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
             return _regraphed(thing, again)
         case ToolNode():
             tools = {name: again(tool) for name, tool in thing.tools_by_name.items()}
-            is_same = _same(tools.values(), thing.tools_by_name.values())
+            is_same = _are_same(tools.values(), thing.tools_by_name.values())
             return thing if is_same else with_tools(thing, tools)
         case StructuredTool():
             held = {"func": again(thing.func), "coroutine": again(thing.coroutine)}
@@ -165,7 +165,7 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
             return _with_values(thing, {name: again(value) for name, value in held.items()})
         case RunnableSequence():
             steps = [again(step) for step in thing.steps]
-            return thing if _same(steps, thing.steps) else RunnableSequence(*steps, name=thing.name)
+            return thing if _are_same(steps, thing.steps) else RunnableSequence(*steps, name=thing.name)
         case RunnableBindingBase():
             bound = again(thing.bound)
             return thing if bound is thing.bound else thing.model_copy(update={"bound": bound})
@@ -177,10 +177,10 @@ def _rewritten(thing: Any, again: Change, *, owners: bool) -> Any:
             return _looked_into(thing, again)
         case list() | tuple() if type(thing) in (list, tuple) and len(thing) <= _MOST_ITEMS:
             items = [again(item) for item in thing]
-            return thing if _same(items, thing) else type(thing)(items)
+            return thing if _are_same(items, thing) else type(thing)(items)
         case dict() if len(thing) <= _MOST_ITEMS:
             values = {key: again(value) for key, value in thing.items()}
-            return thing if _same(values.values(), thing.values()) else values
+            return thing if _are_same(values.values(), thing.values()) else values
     if owners and isinstance(called := getattr(thing, "__call__", None), MethodType):  # noqa: B004
         return again(called).__self__
     return thing
@@ -278,7 +278,7 @@ def _names_in(code: CodeType, operations: tuple[str, ...]) -> frozenset[str]:
     )
 
 
-def _same(new: Iterable[Any], old: Iterable[Any]) -> bool:
+def _are_same(new: Iterable[Any], old: Iterable[Any]) -> bool:
     return all(a is b for a, b in zip(new, old, strict=True))
 
 
@@ -295,13 +295,13 @@ def _with_values(thing: Any, values: dict[str, Any]) -> Any:
 def _regraphed(graph: Any, again: Change) -> Any:
     old = {name: spec.runnable for name, spec in graph.builder.nodes.items()}
     new = {name: again(runnable) for name, runnable in old.items()}
-    return graph if _same(new.values(), old.values()) else rebuilt(graph, lambda name, _inner: new[name])
+    return graph if _are_same(new.values(), old.values()) else rebuilt(graph, lambda name, _inner: new[name])
 
 
 def _repartial(thing: functools.partial[Any], again: Change) -> Any:
     old = [thing.func, thing.args, thing.keywords, vars(thing)]
     new = [again(part) for part in old]
-    if _same(new, old):
+    if _are_same(new, old):
         return thing
     clone = functools.partial(new[0], *new[1], **new[2])
     vars(clone).update(new[3])
@@ -313,7 +313,7 @@ def _rebound(method: MethodType, again: Change) -> Any:
     owner = method.__self__
     old = _attributes(method)
     new = {name: again(value) for name, value in old.items()}
-    if _same(new.values(), old.values()):
+    if _are_same(new.values(), old.values()):
         return method
     clone = copy.copy(owner)
     vars(clone).update(new)

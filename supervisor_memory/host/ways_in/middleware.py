@@ -104,7 +104,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
     ) -> ModelResponse[Any]:
         """Add the note to one call of the model."""
         informed, visit = self._informed(request)
-        with _told(visit):
+        with _marked_as_told(visit):
             response = handler(informed)
         self._deliver(visit)
         return response
@@ -117,7 +117,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         """The async twin of `wrap_model_call`."""
         off_loop = self._hooks.memory.bridge.run
         informed, visit = await off_loop(self._informed, request)
-        with _told(visit):
+        with _marked_as_told(visit):
             response = await handler(informed)
         await off_loop(self._deliver, visit)
         return response
@@ -158,7 +158,7 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         visit = self._hooks.enter(request.state, get_config(), agent)
         told = visit.told
         if told.hidden:
-            request = request.override(messages=_any(without_calls(request.messages, told.hidden)))
+            request = request.override(messages=_untyped(without_calls(request.messages, told.hidden)))
         if not told.note or _TOLD.get():
             return request, visit
         system = request.system_message
@@ -167,8 +167,8 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
         told.is_delivered = True
         request = self._guided(request, visit)
         if isinstance(new[0], SystemMessage):
-            return request.override(system_message=new[0], messages=_any(new[1:])), visit
-        return request.override(messages=_any(new)), visit
+            return request.override(system_message=new[0], messages=_untyped(new[1:])), visit
+        return request.override(messages=_untyped(new)), visit
 
     def _guided(self, request: ModelRequest[Any], visit: Visit) -> ModelRequest[Any]:
         """The call with the guidelines of the note in the descriptions of their tools, in copies of these."""
@@ -185,11 +185,11 @@ class MemoryMiddleware(AgentMiddleware[Any, Any, Any]):
             self._hooks.deliver(visit, self.name)
 
 
-def _told(visit: Visit | None) -> AbstractContextManager[None]:
+def _marked_as_told(visit: Visit | None) -> AbstractContextManager[None]:
     """Mark the model call inside as holding a note, so that it gets no second one."""
     return holding(_TOLD, _TOLD.get() or (visit is not None and visit.told.is_delivered))
 
 
-def _any(messages: list[BaseMessage]) -> list[Any]:
+def _untyped(messages: list[BaseMessage]) -> list[Any]:
     """The messages as a list of the type that LangChain's request wants."""
     return [*messages]

@@ -43,20 +43,20 @@ def _show(told: dict[str, Any], about: str, to: str | None) -> None:
     also = f" (also {one_line(', '.join(names), most=_LINE)})" if names else ""
     typer.echo(f"{about}{also}")
     for each in told["links"]:
-        said = f"{_named(each['source'])} {each['relationship']} {_named(each['destination'])}"
+        said = f"{_name_of(each['source'])} {each['relationship']} {_name_of(each['destination'])}"
         typer.echo(f"  {said} [{each['record_id']}]")
     for each in told["neighbours"]:
         if not each["relationships"]:
             ids = each["record_ids"]
-            typer.echo(f"  beside {_named(each['thing'])}: {texts.get(ids[0], '')} [{ids[0]}]")
+            typer.echo(f"  beside {_name_of(each['thing'])}: {texts.get(ids[0], '')} [{ids[0]}]")
     for way, word in (("upstream", "made from"), ("downstream", "in")):
-        if found := ", ".join(f"{each['kind']} {_named(each)}" for each in told[way]):
+        if found := ", ".join(f"{each['kind']} {_name_of(each)}" for each in told[way]):
             typer.echo(f"  {word}: {found}")
     if to is not None:
         typer.echo(f"  {'the' if told['path'] else 'there is no'} way to {one_line(to)}")
     for each in told["path"]:
         joined = each["relationship"] or "beside"
-        line = f"    {_named(each['source'])} {joined} {_named(each['destination'])}"
+        line = f"    {_name_of(each['source'])} {joined} {_name_of(each['destination'])}"
         typer.echo(f"{line}: {texts.get(each['record_id'], '')}")
     for note in told["notes"]:
         typer.echo(note)
@@ -64,5 +64,5 @@ def _show(told: dict[str, Any], about: str, to: str | None) -> None:
         typer.echo(f"there are more neighbours: --offset {told['next']}")
 
 
-def _named(thing: dict[str, Any]) -> str:
+def _name_of(thing: dict[str, Any]) -> str:
     return one_line(thing["name"], most=_LINE)

@@ -109,7 +109,7 @@ def rename(
     """Give a session a name."""
     with opened(env_file) as memory:
         memory.sessions.rename(session, name, user_id=user)
-        _done(session_told(memory, session, user_id=user, with_messages=False), json=json)
+        _print_result(session_told(memory, session, user_id=user, with_messages=False), json=json)
 
 
 @sessions.command()
@@ -117,7 +117,7 @@ def close(*, session: Session, user: User, json: Json = False, env_file: EnvFile
     """End a session; a later message opens it again."""
     with opened(env_file) as memory:
         memory.sessions.close(session, user_id=user)
-        _done(session_told(memory, session, user_id=user, with_messages=False), json=json)
+        _print_result(session_told(memory, session, user_id=user, with_messages=False), json=json)
 
 
 @sessions.command()
@@ -200,7 +200,7 @@ def _show_parties(told: dict[str, Any], *, json: bool) -> None:
         typer.echo("there is no session")
 
 
-def _done(told: dict[str, Any], *, json: bool) -> None:
+def _print_result(told: dict[str, Any], *, json: bool) -> None:
     print_json(told) if json else _show(told)
 
 

@@ -56,17 +56,17 @@ def stats(
 
 
 def _lines(found: Metrics) -> Iterator[str]:
-    yield from _told(found.total)
+    yield from _lines_of(found.total)
     waiting = ", ".join(f"{count} {state}" for state, count in found.queue.items())
     wait = "waits" if found.pending == 1 else "wait"
     yield f"{counted(found.pending, 'record')} {wait} for review; in the queue: {waiting}"
     for agent, figures in found.agents.items():
         yield ""
         yield one_line(agent or "the supervisor, and calls from Python")
-        yield from (f"  {line}" for line in _told(figures))
+        yield from (f"  {line}" for line in _lines_of(figures))
 
 
-def _told(figures: Figures) -> Iterator[str]:
+def _lines_of(figures: Figures) -> Iterator[str]:
     told = figures.to_dict()
     yield ", ".join(counted(told[name], one, many) for name, one, many in _COUNTS)
     for name, words in _SHARES:

@@ -99,7 +99,7 @@ def show_audit(rows: Sequence[Mapping[str, Any]], *, with_record: bool = True) -
         if is_of_nothing:
             _line(f"    {_left_out(row['reason'])}", style="dim")
         if with_record and row["record"]:
-            _line(f"    {_now(row['record'])}", style="dim")
+            _line(f"    {_text_now(row['record'])}", style="dim")
 
 
 def _left_out(reasons: str) -> str:
@@ -121,9 +121,12 @@ def show_notes(notes: Sequence[Mapping[str, Any]]) -> None:
             words = each["told"] if each["reason"] == "guideline" else words  # no score chose it
             _line(one_line(f"{at} {each['score']:.2f}  {each['record_id']}  {words}"))
             for part in each["made_of"]:
-                _line(one_line(f"     {part['section']}: {part['id']}  {_now(part['record'])}"), style="dim")
+                _line(
+                    one_line(f"     {part['section']}: {part['id']}  {_text_now(part['record'])}"),
+                    style="dim",
+                )
             if not each["made_of"]:
-                _line(f"     {_then(each)}", style="dim")
+                _line(f"     {_text_then(each)}", style="dim")
 
 
 def show_decisions(decisions: Sequence[Mapping[str, Any]]) -> None:
@@ -133,12 +136,12 @@ def show_decisions(decisions: Sequence[Mapping[str, Any]]) -> None:
         apart = f", apart from {near['id']} ({each['apart']})" if near else ""
         _line(one_line(f"{moment(each['at'])}  decided to {each['op']}{reason}{apart}"))
         if near:
-            _line(f"     {_now(near)}", style="dim")
+            _line(f"     {_text_now(near)}", style="dim")
 
 
-def _then(each: Mapping[str, Any]) -> str:
+def _text_then(each: Mapping[str, Any]) -> str:
     """The text that a reader was given and, where it was changed since, the present text."""
-    now = _now(each["record"])
+    now = _text_now(each["record"])
     return now if each["then"] is None else f"{one_line(each['then'])} (now: {now})"
 
 
@@ -260,7 +263,7 @@ def _described(record: Record) -> str:
     return one_line(" · ".join(parts))
 
 
-def _now(beside: Mapping[str, str | None] | None) -> str:
+def _text_now(beside: Mapping[str, str | None] | None) -> str:
     """The record's present text, or its fate, for a row."""
     if beside is None:
         return ""

@@ -27,9 +27,9 @@ _STATUSES: Final[tuple[Status, ...]] = get_args(Status)
 def browse(visit: Visit) -> Response:
     user_id, words = visit.user_id, visit.asked("q")
     status, kind, family = visit.asked("status") or "active", visit.asked("kind"), visit.asked("family")
-    where = _where(visit, status, kind, family)
+    where = _filter_of(visit, status, kind, family)
     by_words = bool(words) and user_id is not None
-    hits = _found(visit, words, cast("str", user_id), where) if by_words else None
+    hits = _search_words(visit, words, cast("str", user_id), where) if by_words else None
     after = visit.asked("after") or None
     listed: list[Record] = []
     if hits is None and not words:
@@ -62,7 +62,7 @@ def browse(visit: Visit) -> Response:
     )
 
 
-def _where(visit: Visit, status: str, kind: str, family: str) -> Filter:
+def _filter_of(visit: Visit, status: str, kind: str, family: str) -> Filter:
     if status not in (*_STATUSES, "any") or kind not in (*KINDS, ""):
         raise InvalidContent("there is no such status or kind")
     return replace(
@@ -74,7 +74,7 @@ def _where(visit: Visit, status: str, kind: str, family: str) -> Filter:
     )
 
 
-def _found(visit: Visit, words: str, user_id: str, where: Filter) -> list[Hit]:
+def _search_words(visit: Visit, words: str, user_id: str, where: Filter) -> list[Hit]:
     """By words: what a graph would find, active records alone."""
     asked = {"kind": list(where.kinds) if where.kinds else None, "since": where.since, "until": where.until}
     return list(

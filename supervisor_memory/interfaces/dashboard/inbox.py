@@ -114,13 +114,13 @@ def _groups(asked: Asked, found: Iterable[Record]) -> list[Group]:
 
 def _with_context(visit: Visit, record: Record) -> Waiting | None:
     """A proposal beside the known record; None: another reviewer has decided on it meanwhile."""
-    shown = _shown(visit, record)
+    shown = _proposal_or_none(visit, record)
     if shown is None:
         return None
     return Waiting(shown, visit.memory.messages(record.id, around=_AROUND, within=_WITHIN_SECONDS))
 
 
-def _shown(visit: Visit, record: Record) -> Proposal | None:
+def _proposal_or_none(visit: Visit, record: Record) -> Proposal | None:
     try:
         return visit.memory.review.show(record.id)
     except (AlreadyReviewed, RecordNotFound):

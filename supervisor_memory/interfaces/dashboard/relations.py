@@ -126,14 +126,18 @@ def relations(visit: Visit) -> Response:
         if told.names:
             picture = star(name, about, told.neighbours, alone)
         way = of_steps(told.path, alone) if told.path else None
-    hits = list(_found(visit, Scope(user_id).user_id, question)) if user_id is not None and question else None
+    hits = (
+        list(_hits_with_paths(visit, Scope(user_id).user_id, question))
+        if user_id is not None and question
+        else None
+    )
     asked = {"user": user_id or "", "about": about, "to": to, "question": question}
     return visit.page(
         "relations.html", told=told, picture=picture, way=way, hits=hits, asked=asked, users=visit.users()
     )
 
 
-def _found(visit: Visit, user_id: str, question: str) -> Iterable[tuple[Hit, Picture | None]]:
+def _hits_with_paths(visit: Visit, user_id: str, question: str) -> Iterable[tuple[Hit, Picture | None]]:
     """The hits of a question, each with its path where it is a neighbour of another hit."""
     hits = visit.memory.search(question, user_id=user_id, limit=_HITS)
     texts = {hit.record.id: hit.record.content for hit in hits}

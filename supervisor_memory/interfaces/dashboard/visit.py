@@ -220,7 +220,7 @@ class Visit:
                 t=self.say,
                 root=self.root,
                 language=self.language,
-                other_languages=[(each, NAMES[each], self._in(each)) for each in LANGUAGES],
+                other_languages=[(each, NAMES[each], self._here_in(each)) for each in LANGUAGES],
                 form_word=self.shelf.form_word(self.caller) if self.caller else "",
                 flash=self._flash,
                 **values,
@@ -277,7 +277,7 @@ class Visit:
         kept = {name: value for name, value in self.request.query_params.items() if name not in gone}
         return f"?{urlencode(kept | {name: value for name, value in changes.items() if value is not None})}"
 
-    def _in(self, language: Language) -> str:
+    def _here_in(self, language: Language) -> str:
         return self.here(lang=language) if self.request.method == "GET" else f"?lang={language}"
 
 

@@ -74,7 +74,7 @@ class Change(_Body):
     merge: bool = Field(default=True, description="false: content and metadata are replaced, not laid over.")
 
     @model_validator(mode="after")
-    def _something(self) -> "Change":
+    def _require_a_change(self) -> "Change":
         if self.content is None and self.metadata is None:
             raise ValueError("send content, metadata or both")
         return self

@@ -48,8 +48,8 @@ def search(body: bodies.Search, memory: Memory, caller: Asking) -> answers.Found
     return answers.Found.model_validate(
         {
             **{"query": body.query, "user_id": user_id, "degraded": hits.degraded, "notes": hits.notes},
-            "results": [_found(each) for each in told["hits"]],
-            "considered": [_found(each) for each in told["considered"]] if body.explain else None,
+            "results": [_flat_hit(each) for each in told["hits"]],
+            "considered": [_flat_hit(each) for each in told["considered"]] if body.explain else None,
         }
     )
 
@@ -151,5 +151,5 @@ def _added(memory: SupervisorMemory, results: Sequence[WriteResult]) -> answers.
     )
 
 
-def _found(hit: dict[str, Any]) -> dict[str, Any]:
+def _flat_hit(hit: dict[str, Any]) -> dict[str, Any]:
     return {**hit, "id": hit["record"]["id"], "memory": hit["record"]["content"]}

@@ -156,7 +156,7 @@ def _server(who: _Who) -> Server[Any]:
         context: _Context, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult:
         acting, uri = _bound(who, context), str(params.uri)
-        found, text = await acting.memory.bridge.run(_done, read, acting, uri)
+        found, text = await acting.memory.bridge.run(_call_or_raise, read, acting, uri)
         contents = types.TextResourceContents(uri=uri, mime_type=found.mime, text=printable(text))
         return types.ReadResourceResult(contents=[contents])
 
@@ -176,7 +176,9 @@ def _server(who: _Who) -> Server[Any]:
 
     async def get_prompt(context: _Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
         acting = _bound(who, context)
-        text = await acting.memory.bridge.run(_done, written, acting, params.name, params.arguments or {})
+        text = await acting.memory.bridge.run(
+            _call_or_raise, written, acting, params.name, params.arguments or {}
+        )
         content = types.TextContent(type="text", text=printable(text))
         return types.GetPromptResult(messages=[types.PromptMessage(role="user", content=content)])
 
@@ -202,7 +204,7 @@ def _bound(who: _Who, context: _Context) -> Acting:
         raise MCPError(types.INVALID_REQUEST, one_line(str(error))) from None
 
 
-def _done(call: Callable[..., T], *given: Any) -> T:
+def _call_or_raise(call: Callable[..., T], *given: Any) -> T:
     """Return a resource or a prompt; raise errors as the protocol has them."""
     try:
         return call(*given)
@@ -249,7 +251,7 @@ def _called(tool: Tool[Any], acting: Acting, arguments: dict[str, Any]) -> types
     try:
         given = tool.given.model_validate(arguments)
     except ValidationError as error:
-        return _failed("invalid-arguments", _told(error))
+        return _failed("invalid-arguments", _argument_errors(error))
     try:
         told = tool.gives.model_validate(tool.call(acting, given)).model_dump(mode="json", exclude_unset=True)
     except RecordNotFound:  # what is another's is told of in the very words of what is not there
@@ -273,7 +275,7 @@ def _failed(code: str, message: str) -> types.CallToolResult:
     return types.CallToolResult(content=[text], is_error=True)
 
 
-def _told(error: ValidationError) -> str:
+def _argument_errors(error: ValidationError) -> str:
     """What is wrong with the arguments, without their values."""
     return "; ".join(
         f"{'.'.join(map(str, each['loc'])) or 'arguments'}: {each['msg']}"

@@ -465,7 +465,7 @@ class Update(_Given):
     merge: bool = Field(default=True, description="false: content and metadata are replaced, not laid over.")
 
     @model_validator(mode="after")
-    def _something(self) -> "Update":
+    def _require_a_change(self) -> "Update":
         if self.content is None and self.metadata is None:
             raise ValueError("send content, metadata or both")
         return self

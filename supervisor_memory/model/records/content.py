@@ -104,7 +104,7 @@ def content_hash(text: str) -> str:
 
 
 def _hash(text: str) -> str:
-    return hashlib.sha256(" ".join((_seen(text), *sorted(cased_words(text)))).encode()).hexdigest()
+    return hashlib.sha256(" ".join((_as_seen(text), *sorted(cased_words(text)))).encode()).hexdigest()
 
 
 _LONGEST_KNOWN = 2_000
@@ -113,10 +113,10 @@ _known_hash = lru_cache(maxsize=2_048)(_hash)  # a turn asks for those of the sa
 
 def is_hash_of(text: str, given: object) -> bool:
     """Whether a hash belongs to a text; also accepts the older form, for which case never counted."""
-    return given in (content_hash(text), hashlib.sha256(_seen(text).encode()).hexdigest())
+    return given in (content_hash(text), hashlib.sha256(_as_seen(text).encode()).hexdigest())
 
 
-def _seen(text: str) -> str:
+def _as_seen(text: str) -> str:
     seen = unicodedata.normalize("NFKC", text).casefold()
     if not seen.isascii():
         seen = "".join(c for c in seen if unicodedata.category(c) != "Cf")

@@ -220,15 +220,15 @@ class Record:
         """The text to embed: `use_when` if there is one, else the content with its speaker, and what a recipe
         puts around it."""
         if self.use_when or self.embedded_as is None:
-            return self.use_when or self._told
-        return self.embedded_as.replace(CONTENT_PLACE, self._told, 1)
+            return self.use_when or self._with_speaker
+        return self.embedded_as.replace(CONTENT_PLACE, self._with_speaker, 1)
 
     @property
     def searched_text(self) -> str:
         """The text for searches by words: the content with its speaker, `use_when`, the tags, and the names
         in relations that a model has read in it."""
         names = " ".join(name for one, _, two in self.relations for name in (one, two))
-        return "\n".join(filter(None, (self._told, self.use_when, " ".join(self.tags), names)))
+        return "\n".join(filter(None, (self._with_speaker, self.use_when, " ".join(self.tags), names)))
 
     @property
     def relations(self) -> Sequence[tuple[str, str, str]]:
@@ -238,7 +238,7 @@ class Record:
         return [(each[0], each[1], each[2]) for each in rows if [*map(type, each)] == [str, str, str]]
 
     @property
-    def _told(self) -> str:
+    def _with_speaker(self) -> str:
         return self.content if self.spoken_by is None else f"{self.spoken_by}: {self.content}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -41,23 +41,23 @@ def daily(*, most_tokens: int = 200) -> Chore:
                 digests.append(record)
             elif not record.made_from:
                 of_day[record.task, int(record.created_at // DAY)].append(record)
-        due = [_gone(each, view.now) for each in digests if not there.intersection(each.made_from)]
+        due = [_due_to_forget(each, view.now) for each in digests if not there.intersection(each.made_from)]
         known = {(each.task, each.metadata.get("day")) for each in digests}
         today = int(view.now // DAY)
         for (task, day), records in sorted(of_day.items(), key=lambda pair: pair[0][1]):
             if day < today and len(records) >= _FEWEST and (task, _date(day)) not in known:
-                due.append(_made(day, records, view, most_tokens=most_tokens))
+                due.append(_due_digest(day, records, view, most_tokens=most_tokens))
         return due
 
     return Chore("daily_digest", plan)
 
 
-def _gone(digest: Record, now: float) -> Due:
+def _due_to_forget(digest: Record, now: float) -> Due:
     forgotten = replace(digest, status="deleted", updated_at=now, valid_to=now)
     return Due(Change(forgotten, expects=digest.version), "all that it was made from is forgotten")
 
 
-def _made(day: int, records: Sequence[Record], view: ReadStore, *, most_tokens: int) -> Due:
+def _due_digest(day: int, records: Sequence[Record], view: ReadStore, *, most_tokens: int) -> Due:
     """The digest of a day; its sources are told in the order in which they were said."""
     said = sorted(records, key=lambda record: (record.created_at, record.id))[:_MOST_SOURCES]
     text = "\n".join(record.content for record in said)

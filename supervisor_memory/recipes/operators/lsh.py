@@ -87,7 +87,7 @@ def search_groups(tables: int, groups: int, most: int = 10) -> Reading:
         query = plan.query
         if query is None or query.vector is None or query.embedder is None:
             note = "without vectors there are no groups, so that all was searched"
-            return search_store(plan, view) if query is None else _noted(search_store(plan, view), note)
+            return search_store(plan, view) if query is None else _with_note(search_store(plan, view), note)
         mine = _groups(query.vector, query.embedder, tables, groups)
         best: dict[str, Hit] = {}
         # In a group, too, the nearest come first: most often enough of them are among the nearest of all.
@@ -103,5 +103,5 @@ def search_groups(tables: int, groups: int, most: int = 10) -> Reading:
     return found
 
 
-def _noted(plan: Recalling, note: str) -> Recalling:
+def _with_note(plan: Recalling, note: str) -> Recalling:
     return replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, note)))

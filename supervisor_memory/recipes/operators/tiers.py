@@ -76,14 +76,14 @@ def tiered(*tiers: Tier) -> Chore:
             for record in held[:over]:
                 parts = (there[id] for id in record.made_from if id in there)
                 for each in (record, *parts) if tier.with_parts else (record,):
-                    there[each.id] = after = _after(each, tier.into, view.now)
+                    there[each.id] = after = _moved_on(each, tier.into, view.now)
                     due[each.id] = Due(Change(after, expects=each.version), why)
         return [*due.values()]
 
     return Chore("migrate", plan, parts=tuple(dict.fromkeys(tier.name for tier in tiers)))
 
 
-def _after(record: Record, into: str | None, now: float) -> Record:
+def _moved_on(record: Record, into: str | None, now: float) -> Record:
     if into is None:
         return replace(record, status="deleted", updated_at=now, valid_to=now)
     return moved(record, into)

@@ -132,7 +132,7 @@ def _is_apart(one: Record, other: Record) -> bool:
 
 def _themes(pages: Sequence[Record], view: ReadStore) -> Sequence[_Theme]:
     """What the model says that pages are about; where it says nothing, their first sentences."""
-    told = told_in(view.complete(view.prompt("topics", pages=_shown(pages)))) if view.has_model else {}
+    told = told_in(view.complete(view.prompt("topics", pages=_as_list(pages)))) if view.has_model else {}
     given = told.get("topics")
     found = [
         _Theme(each["summary"].strip(), tuple(texts_of(each.get("keywords"), most=_MOST_WORDS)))
@@ -144,7 +144,7 @@ def _themes(pages: Sequence[Record], view: ReadStore) -> Sequence[_Theme]:
     return [each for each in found if each.keywords][:_MOST_TOPICS] or [_Theme(short)]
 
 
-def _shown(pages: Sequence[Record]) -> str:
+def _as_list(pages: Sequence[Record]) -> str:
     return "\n".join(f"- {page.content[:_LONGEST]}" for page in pages[:_MOST_PAGES])
 
 
@@ -200,7 +200,7 @@ def draw_portrait(tier: str, heat: Heat, *, hot_from: float) -> Chore:
 def _read(pages: Sequence[Record], portrait: Record | None, view: ReadStore) -> tuple[str, Sequence[str]]:
     """The model's portrait from pages, "" without any, and lines of knowledge."""
     known = portrait.content if portrait else "none"
-    told = told_in(view.complete(view.prompt("portrait", portrait=known, pages=_shown(pages))))
+    told = told_in(view.complete(view.prompt("portrait", portrait=known, pages=_as_list(pages))))
     text = told.get("portrait")
     said = text.strip() if isinstance(text, str) and text.strip().casefold() != "none" else ""
     return said, texts_of(told.get("knowledge"), most=_MOST_LINES)

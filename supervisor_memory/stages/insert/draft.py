@@ -280,16 +280,16 @@ class RivalsThere(Rivals):
 
     @looked_up
     def nearest(self) -> Sequence[Rival]:
-        return self._found(self.new.content, terms(self.new.content))
+        return self._search_rivals(self.new.content, terms(self.new.content))
 
     @looked_up
     def closest(self) -> float | None:
         if self.new.vector is None or "nearest" in self.__dict__:
             return super().closest
-        found = self._found("", ())  # which costs a tenth
+        found = self._search_rivals("", ())  # which costs a tenth
         return max((each.cosine for each in found if each.cosine is not None), default=None)
 
-    def _found(self, text: str, asked: tuple[str, ...]) -> Sequence[Rival]:
+    def _search_rivals(self, text: str, asked: tuple[str, ...]) -> Sequence[Rival]:
         new = self.new
         query = Query(text, Filter.beside(new), asked, new.vector, new.embedder, now=self._view.now)
         hits = self._view.search(query, limit=_RIVALS)

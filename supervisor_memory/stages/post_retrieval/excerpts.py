@@ -83,7 +83,7 @@ def _opened(plan: Recalling, view: ReadStore) -> Recalling | None:
 
 
 def _with_said(plan: Recalling, asked: Query, view: ReadStore) -> Recalling:
-    found, is_known = view.shared(("said", _wanted(asked)), lambda: _found(asked, plan, view))
+    found, is_known = view.shared(("said", _wanted(asked)), lambda: _search_messages(asked, plan, view))
     own, said, dropped = found.own, *_for_reader(found, plan.turn)
     may_answer = _may_answer(_without_speakers(said, found.query, plan, view))
     asks_for_it = asks_for_a_reply(asked.text)
@@ -152,7 +152,7 @@ class _Found:
     """The messages that a query found, best first, for all readers of a run.
 
     Args:
-        asked: The wordings of the question; see `_asked`.
+        asked: The wordings of the question; see `_question_wordings`.
         near: The ids of those that are near enough to it.
         own: The ids of those that are the user's own.
         now: The ids of those of these that the user said in the running turn.
@@ -179,7 +179,7 @@ class _Found:
         return known
 
 
-def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
+def _search_messages(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
     where = replace(asked.where, families=(SESSION_FAMILY,))
     query = replace(asked, where=where, parts=tuple(replace(part, where=where) for part in asked.parts))
     # Words by which the question names something: a message shares one, or follows one that does. Where
@@ -197,7 +197,7 @@ def _found(asked: Query, plan: Recalling, view: ReadStore) -> _Found:
     near_ids = frozenset([hit.record.id for hit in near])
     own_ids = frozenset([each.id for each in own])
     heard = frozenset([hit.record.id for hit in ranked.items if _is_for_all(hit.record)])
-    return _Found(query, _asked(asked.text), ranked, near_ids, own_ids, frozenset(now), heard)
+    return _Found(query, _question_wordings(asked.text), ranked, near_ids, own_ids, frozenset(now), heard)
 
 
 def _for_reader(found: _Found, turn: Turn) -> tuple[list[Hit], list[Considered]]:
@@ -276,11 +276,11 @@ def _excerpts(  # noqa: PLR0917
         read = [each for each in records if each.record.id in ids] if ids else ()
         asking = _questions(hit.record.content) if id_ in found.now else ""
         if read or others:
-            made = _made(hit, read, others, asked, view, known=asking)
+            made = _quotable_excerpt(hit, read, others, asked, view, known=asking)
         elif id_ in alone:
             made = alone[id_]
         else:
-            made = alone[id_] = _made(hit, (), (), asked, view, known=asking)
+            made = alone[id_] = _quotable_excerpt(hit, (), (), asked, view, known=asking)
         if made is not None and made.wording not in wordings:
             wordings.add(made.wording)
             if told is not None and not is_own:
@@ -290,7 +290,7 @@ def _excerpts(  # noqa: PLR0917
     return excerpts
 
 
-def _asked(text: str) -> frozenset[str]:
+def _question_wordings(text: str) -> frozenset[str]:
     """The wordings of the note's questions: the user's and, for a sub-agent, its task."""
     return frozenset(map(_asks, (text, *text.split("\n")))) - {""}
 
@@ -323,7 +323,7 @@ def _wording(text: str) -> str:
     return _FIGURE.sub("#", text.casefold()).rstrip(_END) if len(text) <= _LETTERS_A_TOKEN * _WHOLE else ""
 
 
-def _made(
+def _quotable_excerpt(
     hit: Hit, read: Sequence[Hit], told: _Told, asked: frozenset[str], view: ReadStore, *, known: str
 ) -> _Excerpt | None:
     """The excerpt of a message without what the note tells anyway; None: nothing may be quoted.

@@ -166,7 +166,7 @@ class _Budget:
         """The line of a hit in the note; it is worded once for all readers of a run."""
         if (known := self._known.get(id(hit))) is not None:
             return known[1]
-        frame, text = _frame(hit, self._tongue), _told(hit)
+        frame, text = _frame(hit, self._tongue), _text_of(hit)
         line = _Line(frame, text, self._size(frame), self._size(text))
         self._known[id(hit)] = hit, line  # the hit is kept too, so that no other gets its id
         return line
@@ -298,7 +298,7 @@ def _framed(day: float, kind: str, who: str, by: str) -> str:
     return f"- [{told} · {kind} · {who.translate(_NOT_IN_WHO)}]"
 
 
-def _told(hit: Hit) -> str:
+def _text_of(hit: Hit) -> str:
     if hit.excerpt is not None:
         return clean(hit.excerpt)
     told, names = clean(hit.record.content), hit.record.unsettled

@@ -165,7 +165,7 @@ def rank(plan: Recalling, view: ReadStore) -> Recalling:
     asked = [frozenset(each.terms) for each in (plan.query, *plan.query.parts)]
     hits = _dated_by_their_texts(plan.hits, plan.query)
     alike = calibration.relevance if calibration else None
-    weighed = [_told(hit, asked, alike) for hit in hits]
+    weighed = [_with_relevance(hit, asked, alike) for hit in hits]
     matches = _matches(hits, plan.query)
     best_match, best_relevance = max(matches), max([parts["relevance"] for parts in weighed])
     scale = best_relevance / best_match if best_match else 0.0
@@ -214,7 +214,7 @@ def _redated(hit: Hit, asked: Sequence[DateRange], query: Query) -> Hit:
     return replace(hit, parts={**parts, "match": parts["match"] + query.weights.date * gained})
 
 
-def _told(
+def _with_relevance(
     hit: Hit, asked: Sequence[frozenset[str]], alike: Callable[[float], float] | None
 ) -> dict[str, float]:
     """The parts of a hit with its relevance and the parts of its relevance.
@@ -305,7 +305,7 @@ def gate(plan: Recalling, view: ReadStore) -> Recalling:
         ids = {hit.record.id for hit in _needed_first(standing_first)[:most]}
         told = (hit for hit in standing_first if hit.record.id in ids)
     done = passed.keeping(told, others="over-limit")
-    return done if passed.hits else _nothing(done, plan, least)
+    return done if passed.hits else _explain_nothing(done, plan, least)
 
 
 ANSWERS = 0.6
@@ -367,7 +367,7 @@ def _match(hit: Hit) -> float:
     return hit.parts.get("fused", _relevance(hit))
 
 
-def _nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
+def _explain_nothing(done: Recalling, plan: Recalling, least: float) -> Recalling:
     """Explain an empty result: no hit was relevant or, in a search, nothing was found."""
     if plan.hits:
         best = max(map(_relevance, plan.hits))

@@ -77,7 +77,7 @@ def with_digest(plan: Recalling, view: ReadStore) -> Recalling | None:
     alike = _alike(plan, view) if found.topic or found.unsure else {}
     sessions = sorted(_sessions(found, alike, plan, view), key=lambda each: -each.at)
     chosen = _chosen(found, sessions, alike, plan, view)
-    hits = [] if chosen is None else [*_told(chosen, found, plan, view)]
+    hits = [] if chosen is None else [*_digest_hits(chosen, found, plan, view)]
     if not hits:
         return None
     rest = plan.hits if found.topic else [hit for hit in plan.hits if "standing" in hit.parts]
@@ -339,7 +339,7 @@ def _cuts_across(pair: str, known: Iterable[str]) -> bool:
     return has_cjk(pair) and any(each[-1:] == pair[0] or each[0] == pair[-1] for each in known)
 
 
-def _told(session: _Session, found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
+def _digest_hits(session: _Session, found: Opening, plan: Recalling, view: ReadStore) -> Iterator[Hit]:
     """A hit for the resumed session, with its most useful lines as excerpt; none if no line is left."""
     wanted, topic = found.wants, frozenset(found.topic)
     left = _A_LINE if wanted == "greeting" else _MOST_TOKENS

@@ -114,7 +114,7 @@ def _path(counted: Sequence[Hit], asked: frozenset[str]) -> Sequence[Hit]:
     """
     places = [_PathRecord.of(hit, asked) for hit in sorted(counted, key=lambda hit: -hit.score)[:_MOST]]
     ways = [way for first in places[:_BEST] for way in _longer_paths([first], places)]
-    return [place.hit for place in max(ways, key=lambda way: (_held(way), -len(way)), default=())]
+    return [place.hit for place in max(ways, key=lambda way: (_words_held(way), -len(way)), default=())]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -144,13 +144,13 @@ def _longer_paths(
         if place in way or not way[-1].leads_to(place):
             continue
         further = [*way, place]
-        if _held(further) > _held(way):
+        if _words_held(further) > _words_held(way):
             yield further
         if len(further) <= _STEPS:
             yield from _longer_paths(further, places)
 
 
-def _held(way: Sequence[_PathRecord]) -> int:
+def _words_held(way: Sequence[_PathRecord]) -> int:
     """The number of different words of the question in the records of a path."""
     return len(frozenset().union(*(place.asked for place in way)))
 

@@ -332,7 +332,7 @@ def read_agent(
     concluded, why_not = _concluded(conclusion, final_answer, agent)
     effects = [*_effects(side_effects, final_answer, tool)]
     given = things(_field(conclusion, "rests_on") or _field(_field(conclusion, "metadata"), "rests_on"))
-    found = [_on(each, given or _evidence(each.metadata, effects)) for each in concluded]
+    found = [_resting_on(each, given or _evidence(each.metadata, effects)) for each in concluded]
     found += [_queried(each, effects) if "path" in each.metadata else each for each in effects]
     kept = tuple(replace(each, confidence=_OF_AN_AGENT) for each in found[: MAX_ITEMS + 1])
     rules = {"task-traces": "conclusion", "tool-effects": "side-effect"}
@@ -385,7 +385,7 @@ def _read_by(sql: str) -> Sequence[Thing]:
     return [("table", name) for name in sorted(tables_of(sql).read)] if query_of(sql) else []
 
 
-def _on(candidate: Candidate, new: Iterable[Thing]) -> Candidate:
+def _resting_on(candidate: Candidate, new: Iterable[Thing]) -> Candidate:
     """The candidate, resting on further things."""
     every = dict.fromkeys((*things(candidate.metadata.get("rests_on")), *new))
     told = [list(each) for each in islice(every, MAX_ITEMS)]
@@ -416,14 +416,14 @@ def resting_on_metrics(
         words = set(terms(f"{each.content} {each.metadata.get('question') or asked}"))
         named = (d for d in defined if d.subject and words.issuperset(terms(d.subject)))
         used = (d for d in named if not figures or not (own := _figures(d.content)) or own & figures)
-        yield _on(each, [("metric", str(d.subject)) for d in used])
+        yield _resting_on(each, [("metric", str(d.subject)) for d in used])
 
 
 def _queried(file: Candidate, every: Sequence[Candidate]) -> Candidate:
     """A file with the query behind it, resting on the tables in it."""
     query = _query_for(file, every)
     is_data = bool(query) and "sql" not in file.metadata and _DATA.search(str(file.metadata["path"]))
-    return _on(
+    return _resting_on(
         replace(file, metadata={**file.metadata, "query": query}) if is_data else file, _read_by(query)
     )
 
@@ -542,7 +542,7 @@ def _of_file(path: str, effect: Mapping[str, Any], source: Source) -> Candidate:
     content = f"{what} file: {path}".strip() + (f" ({rows} rows)" if rows is not None else "")
     metadata = {"path": path, "type": what, "rows": rows, "sql": _plain(effect.get("sql"))}
     metadata["digest"] = _plain(effect.get("digest"))
-    return _on(_of_artifact(content, path, metadata, source), things(effect.get("rests_on")))
+    return _resting_on(_of_artifact(content, path, metadata, source), things(effect.get("rests_on")))
 
 
 def _of_sql(sql: str, source: Source) -> Candidate:

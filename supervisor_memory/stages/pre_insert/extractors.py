@@ -44,7 +44,7 @@ def extracting(extractor: Extractor, *, name: str | None = None) -> Gathering:
     called = name or str(getattr(extractor, "__name__", type(extractor).__name__))
 
     def operator(said: Remembering, view: ReadStore) -> Remembering:
-        told = () if said.is_given else tuple(_told(said))
+        told = () if said.is_given else tuple(_conversation_of(said))
         if not told:
             return said
         answer = view.attempt(called, lambda: extractor(told))
@@ -80,7 +80,7 @@ def by_its_speaker(found: Candidate, messages: Iterable[Message]) -> Candidate |
     return replace(found, source=replace(found.source, source_class="agent"))
 
 
-def _told(said: Remembering) -> Iterator[Message]:
+def _conversation_of(said: Remembering) -> Iterator[Message]:
     """The messages of the user and the agents, with an agent's outcome."""
     for message in said.messages:
         if message.role in ("user", "assistant") and (text := strip_notes(message.content[:LONGEST_READ])):

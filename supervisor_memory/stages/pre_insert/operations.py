@@ -415,7 +415,7 @@ class _Reader:
             if len(ruled) == 1 and sum(ruled[0] in others for _, _, others in made) == 1:
                 found = _about_as(ruled[0], found)  # noqa: PLW2901
             beside = [each.content for each, _, others in made if any(rule in others for rule in ruled)]
-            there = [] if changes else [self._there(rule, heard) for rule in ruled]
+            there = [] if changes else [self._known_or_code(rule, heard) for rule in ruled]
             if not changes and any(_loses(rule.content, beside) for rule in ruled):
                 refused.append("says-less")
                 continue
@@ -424,7 +424,7 @@ class _Reader:
                 continue
             given_way |= {(rule.event, content_hash(rule.content)) for rule in ruled}
             if changes:
-                there = [self._there(rule, heard) for rule in ruled if rule.event != "DELETE"]
+                there = [self._known_or_code(rule, heard) for rule in ruled if rule.event != "DELETE"]
             stored = [each for each in there if isinstance(each, Record) and each.id not in taken]
             taken |= {each.id for each in stored}
             same = [each for each in stored if each.content_hash == content_hash(found.content)]
@@ -432,14 +432,14 @@ class _Reader:
                 first = stored.pop(0)
                 kept.append((heard, replace(found, kind=first.kind, target=first.id)))
             elif changes or not same:
-                kept += ((heard, each) for each in self._alone(found))
+                kept += ((heard, each) for each in self._without_double(found))
             for each in stored:
                 if each not in same and each.id != found.target:
                     gone = replace(found, content=each.content, kind=each.kind)
                     kept.append((heard, replace(gone, event="DELETE", target=each.id)))
         return Answered(tuple(kept), tuple(refused), frozenset(given_way))
 
-    def _alone(self, found: Candidate) -> Iterator[Candidate]:
+    def _without_double(self, found: Candidate) -> Iterator[Candidate]:
         """The candidate; where another record has an update's new words, the old one is taken back."""
         if found.event == "UPDATE" and found.target is not None:
             same = self._with_words(content_hash(found.content), statuses=("active",))
@@ -448,7 +448,7 @@ class _Reader:
                 return
         yield found
 
-    def _there(self, rule: Candidate, heard: Heard) -> Record | str | None:
+    def _known_or_code(self, rule: Candidate, heard: Heard) -> Record | str | None:
         """The record with the rule's words, or the code of why it was set aside."""
         found = self._with_words(content_hash(rule.content), statuses=None)
         active = next((each for each in found if each.status == "active"), None)

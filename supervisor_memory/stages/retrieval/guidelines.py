@@ -82,7 +82,7 @@ def add_guidelines(plan: Recalling, view: ReadStore) -> Recalling:
         held[id_] = tool, [lesson for lesson in lessons if lesson.key not in untold.get(tool, ())]
     every = {**own, **shared}
     ranked = by_task(plan.query.terms, held)
-    hits = (_told(every[id_], weighed, view) for id_, weighed in ranked.items())
+    hits = (_guideline_hit(every[id_], weighed, view) for id_, weighed in ranked.items())
     told = [hit for hit in hits if hit is not None]
     if not told:
         return plan
@@ -99,7 +99,7 @@ def families_of(agent_id: str | None, prefixes: Mapping[str, str]) -> tuple[str,
     return tuple(dict.fromkeys(family_for(kind, agent_id, prefixes) for kind in _KINDS))
 
 
-def _told(record: Record, weighed: Sequence[Weighed], view: ReadStore) -> Hit | None:
+def _guideline_hit(record: Record, weighed: Sequence[Weighed], view: ReadStore) -> Hit | None:
     """The guideline as told for a task; None: it is too old or empty."""
     if record.kind == "identity":
         return Hit(record, parts={"relevance": 1.0}, found=TOLD)

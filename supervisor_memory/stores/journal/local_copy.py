@@ -77,10 +77,10 @@ class LocalCopy:
             return self._of_user(query.where.user_id).search(query, limit)
 
     def list(self, where: Filter, *, limit: int, offset: int = 0) -> Sequence[Record]:
-        return latest_first(self._found(where), limit=limit, offset=offset)
+        return latest_first(self._matching(where), limit=limit, offset=offset)
 
     def count(self, where: Filter) -> int:
-        return sum(1 for _ in self._found(where))
+        return sum(1 for _ in self._matching(where))
 
     def get(self, ids: Sequence[str]) -> Sequence[Record]:
         """The records with these ids, in no order; unknown ids are left out."""
@@ -96,7 +96,7 @@ class LocalCopy:
         """Records with their vectors."""
         return [*self._rows("id IN (SELECT value FROM json_each(?))", json.dumps(list(ids)))]
 
-    def _found(self, where: Filter) -> Iterator[Record]:
+    def _matching(self, where: Filter) -> Iterator[Record]:
         with self._lock:
             if where.user_id is not None:
                 yield from self._of_user(where.user_id).find(where)

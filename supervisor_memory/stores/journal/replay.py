@@ -85,9 +85,9 @@ class Replay:
         self._notice_fork()
         with self._turn:
             if self._lone is None:
-                return self._round()
+                return self._apply_in_order()
             with self._lone.turn() as is_ours:
-                return self._round() if is_ours else not self._is_left()
+                return self._apply_in_order() if is_ours else not self._is_left()
 
     def _run(self) -> None:
         wait = _SHORTEST_WAIT
@@ -121,7 +121,7 @@ class Replay:
         counts = self._place.entries.counts()
         return bool(counts.get("waiting") or counts.get("begun") or self._place.entries.erasures())
 
-    def _round(self) -> bool:
+    def _apply_in_order(self) -> bool:
         """Apply in order until nothing is left (True), or the store is out of reach."""
         entries = self._place.entries
         try:
@@ -175,11 +175,11 @@ class Replay:
             self._end(entry, "commit.refused", reason="erased-before")
             return True
         except SupervisorMemoryError as error:
-            return self._again(entry, error)
+            return self._decide_anew(entry, error)
         self._end(entry, "commit.applied", done=done)
         return True
 
-    def _again(self, entry: Entry, refusal: SupervisorMemoryError) -> bool:
+    def _decide_anew(self, entry: Entry, refusal: SupervisorMemoryError) -> bool:
         reason = _code_of(refusal)
         if isinstance(refusal, Conflict) and (done := self.done_before(entry.commit)):
             self._end(entry, "commit.applied", done=done)

@@ -171,9 +171,9 @@ class JournalBackend(Verbs):
         except SupervisorMemoryError:
             place.entries.remove(seq)
             raise
-        return self._noted(commit, seq, done)
+        return self._remove_entry(commit, seq, done)
 
-    def _noted(self, commit: Commit, seq: int, done: Committed) -> Committed:
+    def _remove_entry(self, commit: Commit, seq: int, done: Committed) -> Committed:
         """Remove the entry of a commit that the store has taken, and audit the commit."""
         place = self._place
         with place.database.writing(durable=False):  # a power cut brings the entry back with its events
@@ -187,7 +187,7 @@ class JournalBackend(Verbs):
         place = self._place
         deferred = told("commit.deferred", commit, outcome="degraded", reason=reason)
         try:
-            staged = self._overlay.stage(commit, elsewhere=self._known(commit))
+            staged = self._overlay.stage(commit, elsewhere=self._known_before(commit))
             with place.database.writing():
                 # Its user may have been erased since, and all that was begun with it.
                 place.audit.refuse_erased([change.record for change in commit.changes])
@@ -200,13 +200,13 @@ class JournalBackend(Verbs):
             if seq is not None:
                 # The answer alone may have been lost: then it is the commit itself that is in the way.
                 if isinstance(error, Conflict) and (done := self._replay.done_before(commit)):
-                    return self._noted(commit, seq, done)
+                    return self._remove_entry(commit, seq, done)
                 place.entries.remove(seq)
             raise
         self._wake()
         return Committed(commit.id, tuple(staged.results), applied=False)
 
-    def _known(self, commit: Commit) -> Mapping[str, Record]:
+    def _known_before(self, commit: Commit) -> Mapping[str, Record]:
         """The records to change as the store has them, where it answers."""
         ids, place = [change.record.id for change in commit.changes], self._place
         try:
@@ -369,7 +369,9 @@ class JournalBackend(Verbs):
     # Erasing
 
     def holds(self, user_id: str) -> Mapping[str, int]:
-        return _most(self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id))
+        return _larger_counts(
+            self._place.audit.holds(user_id), self._link.call(_LONG, self._erasing().holds, user_id)
+        )
 
     def erase(self, user_id: str, *, at: float, actor: str = "operator") -> Erased:
         """Remove a user here and in the store; see `Erases`. A store out of reach erases the user later."""
@@ -396,7 +398,9 @@ class JournalBackend(Verbs):
         if not done.pending:
             place.entries.end_erasure(user_id)
         return Erased(
-            _most(removed, done.removed), (*done.pending, *self._replay.finish_erasures()), done.out_of_reach
+            _larger_counts(removed, done.removed),
+            (*done.pending, *self._replay.finish_erasures()),
+            done.out_of_reach,
         )
 
     def erase_records(
@@ -421,7 +425,7 @@ class JournalBackend(Verbs):
         self._overlay.forget()
         forget_texts()
         pending = (*done.pending, *self._replay.finish_erasures())
-        return Erased(_most(told, done.removed), pending, done.out_of_reach)
+        return Erased(_larger_counts(told, done.removed), pending, done.out_of_reach)
 
     def _erasing(self) -> Erases:
         if self._erases is not None:
@@ -460,6 +464,6 @@ class JournalBackend(Verbs):
         self._store.close()
 
 
-def _most(here: Mapping[str, int], there: Mapping[str, int]) -> Mapping[str, int]:
+def _larger_counts(here: Mapping[str, int], there: Mapping[str, int]) -> Mapping[str, int]:
     """The larger count of each kind: most kinds are held in one of the two places only."""
     return {what: max(here.get(what, 0), there.get(what, 0)) for what in (*there, *here)}

@@ -41,7 +41,7 @@ class StoreErasing(RemoteErasing):
         read: list[Item | None] = []
 
         def asking(names: Sequence[str]) -> Answers:
-            items = self._calls.gets([*ops, *self._asked(names)])
+            items = self._calls.gets([*ops, *self._tombstone_reads(names)])
             read[:] = items[: len(ops)]
             return self._answers(names, items[len(ops) :])
 
@@ -53,7 +53,7 @@ class StoreErasing(RemoteErasing):
     def mark(self, record_id: str) -> str:
         return _SAID + super().mark(record_id)
 
-    def _held(self, user_id: str) -> Held:
+    def _all_held(self, user_id: str) -> Held:
         with self._calls.alone():
             items = list(self._items(user_id))
         records: dict[str, Found] = {}
@@ -78,7 +78,7 @@ class StoreErasing(RemoteErasing):
 
     def _read(self, names: Sequence[str]) -> Answers:
         with self._calls.alone():
-            return self._answers(names, self._calls.gets(self._asked(names)))
+            return self._answers(names, self._calls.gets(self._tombstone_reads(names)))
 
     def _tombstones(self) -> Mapping[str, Tombstone]:
         with self._calls.alone():
@@ -88,7 +88,7 @@ class StoreErasing(RemoteErasing):
     def _put(self, name: str, tombstone: Tombstone) -> None:
         values = {"erased_at": tombstone.at, "erasure": tombstone.erasure, **tombstone.to_dict()}
         with self._calls.alone():
-            self._calls.puts([put(self._stone(name), values)])
+            self._calls.puts([put(self._tombstone_read(name), values)])
 
     def _close(self, name: str, tombstone: Tombstone) -> None:
         with self._calls.alone():
@@ -101,7 +101,7 @@ class StoreErasing(RemoteErasing):
             doomed = self._doomed(user_id, tombstone)
             said = [each for each in doomed if each.value.get("layer") == "history"]
             marks = [self.mark(str(each.value.get("id"))) for each in said if self._part(each) != "versions"]
-            self._write([put(self._stone(name), {}) for name in marks])
+            self._write([put(self._tombstone_read(name), {}) for name in marks])
             self._write([PutOp(item.namespace, item.key, None) for item in doomed])
             gone = self._calls.gets([GetOp(item.namespace, item.key, refresh_ttl=False) for item in doomed])
             still = [*gone, *self._doomed(user_id, tombstone)]
@@ -125,10 +125,10 @@ class StoreErasing(RemoteErasing):
         for start in range(0, len(ops), _REMOVED_TOGETHER):
             self._calls.puts(ops[start : start + _REMOVED_TOGETHER])
 
-    def _asked(self, names: Sequence[str]) -> Sequence[GetOp]:
-        return [self._layout.secret, *(self._stone(name) for name in names)]
+    def _tombstone_reads(self, names: Sequence[str]) -> Sequence[GetOp]:
+        return [self._layout.secret, *(self._tombstone_read(name) for name in names)]
 
-    def _stone(self, name: str) -> GetOp:
+    def _tombstone_read(self, name: str) -> GetOp:
         return self._layout.mark(name) if name.startswith(_SAID) else self._layout.tombstone(name)
 
     def _answers(self, names: Sequence[str], items: Sequence[Item | None]) -> Answers:

@@ -156,7 +156,7 @@ class Layout:
         Raises:
             CorruptStore: the item is damaged, not ours, or in another user's place.
         """
-        value = _ours(item)
+        value = _checked_value(item)
         if "moved" in value:
             return None
         try:
@@ -177,7 +177,7 @@ class Layout:
 
     def found_owner(self, item: Item) -> Owner:
         """The owner in an item of `owners`. Raises CorruptStore: the item is damaged or not ours."""
-        value = _ours(item)
+        value = _checked_value(item)
         user_id, part = value.get("user"), value.get("part")
         if not isinstance(user_id, str) or part not in (_RECORDS, _SAID):
             raise _damaged(item, "it names no owner")
@@ -218,7 +218,7 @@ def put(where: GetOp, value: dict[str, Any]) -> PutOp:
     return PutOp(where.namespace, where.key, {"format": FORMAT, **value}, index=False, ttl=None)
 
 
-def _ours(item: Item) -> Mapping[str, Any]:
+def _checked_value(item: Item) -> Mapping[str, Any]:
     value: Any = item.value
     if not isinstance(value, Mapping) or "format" not in value:
         raise _damaged(item, "it was not written by this library")

@@ -144,7 +144,7 @@ class BaseStoreBackend(Verbs):
         with self._calls.alone():
             owners = self._calls.items(self._layout.owners)
             found = self._calls.gets(self._layout.page(owners, after, max(0, limit), user_id))
-            present = self._found(found)
+            present = self._records_in(found)
             history = self._histories(present)
         return [
             Stored(each.record, tuple(history.get(each.record.id, ())), each.vector and each.vector[1])
@@ -174,7 +174,7 @@ class BaseStoreBackend(Verbs):
         asked = [each.record for each in present if each.record.version > 1]
         items = self._calls.gets([get for record in asked for get in self._layout.earlier(record)])
         history: dict[str, _History] = {}
-        for found in self._found(items):
+        for found in self._records_in(items):
             history.setdefault(found.record.id, []).append(found.record)
         return history
 
@@ -228,7 +228,7 @@ class BaseStoreBackend(Verbs):
         return [found for part in parts(where) for found in self._in_namespace(part, where.user_id)]
 
     def _in_namespace(self, part: str, user_id: str | None) -> Iterable[Found]:
-        return self._found(self._calls.items(self._layout.namespace(part, user_id)))
+        return self._records_in(self._calls.items(self._layout.namespace(part, user_id)))
 
     def _by_id(self, ids: Ids) -> Sequence[Found]:
         return self._of_owners(self._owners(ids))
@@ -244,9 +244,9 @@ class BaseStoreBackend(Verbs):
 
     def _of_owners(self, owners: dict[str, Owner]) -> Sequence[Found]:
         gets = [self._layout.record(owner, record_id) for record_id, owner in owners.items()]
-        return self._found(self._calls.gets(gets))
+        return self._records_in(self._calls.gets(gets))
 
-    def _found(self, items: Iterable[Item | None]) -> Sequence[Found]:
+    def _records_in(self, items: Iterable[Item | None]) -> Sequence[Found]:
         """The records in items. Records altered from outside are reported in the log and the audit log."""
         read = (self._layout.found(item) for item in items if item is not None)
         found = [each for each in read if each is not None]

@@ -196,7 +196,7 @@ class State:
         elif where.ref_ids is not None:
             told = (self._told_of.get(message, ()) for message in where.ref_ids)
             candidates = [self.records[i] for i in set[str]().union(*told)]
-        elif (named := _named(where)) is not None:
+        elif (named := _asked_name(where)) is not None:
             candidates = [self.records[i] for i in self._worded.get(named, ())]
         else:
             candidates = [self.records[i] for indexes in self._searched(where) for i in indexes.ids]
@@ -204,7 +204,7 @@ class State:
 
     def latest(self, where: Filter) -> Iterator[Record]:
         """The records that match, the last updated first, and of equals by falling id."""
-        if where.ids is not None or where.ref_ids is not None or _named(where) is not None:
+        if where.ids is not None or where.ref_ids is not None or _asked_name(where) is not None:
             yield from sorted(self.find(where), key=attrgetter("place"), reverse=True)
             return
         runs = (indexes.latest(where.behind) for indexes in self._searched(where))
@@ -359,7 +359,7 @@ def _names(record: Record) -> Iterator[_Named]:
         yield record.user_id, record.subject
 
 
-def _named(where: Filter) -> _Named | None:
+def _asked_name(where: Filter) -> _Named | None:
     """The name that a filter asks for, a content hash or a subject, with its user; None: neither."""
     name = where.subject if where.content_hash is None else where.content_hash
     return None if name is None or where.user_id is None else (where.user_id, name)

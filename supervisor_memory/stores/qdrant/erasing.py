@@ -64,7 +64,7 @@ class QdrantErasing(RemoteErasing):
             asking([])
         return [read[each] for each in ids if each in read]
 
-    def _held(self, user_id: str) -> Held:
+    def _all_held(self, user_id: str) -> Held:
         records: dict[str, Record] = {}
         times: dict[str, float] = {}
         versions = 0
@@ -92,7 +92,7 @@ class QdrantErasing(RemoteErasing):
         return _answers(names, {str(point.id): point for point in points})
 
     def _tombstones(self) -> Mapping[str, Tombstone]:
-        of_users = models.Filter(must=[_is("tombstone", "begun", "done")])
+        of_users = models.Filter(must=[_key_is("tombstone", "begun", "done")])
         payload = [*_STONE, "name"]
         points = self._calls.all(self._names.versions, of_users, payload=payload, consistency=_MAJORITY)
         return {str((point.payload or {}).get("name")): _tombstone(point) for point in points}
@@ -104,7 +104,7 @@ class QdrantErasing(RemoteErasing):
         self._write([(point_id(name), payload)], models.UpdateMode.UPSERT, models.Filter(must=[not_newer]))
 
     def _close(self, name: str, tombstone: Tombstone) -> None:
-        same = models.Filter(must=[_is("commit", tombstone.erasure)])
+        same = models.Filter(must=[_key_is("commit", tombstone.erasure)])
         payload = _payload(name, tombstone)
         self._write([(point_id(name), payload)], models.UpdateMode.UPDATE_ONLY, same)
 
@@ -114,7 +114,7 @@ class QdrantErasing(RemoteErasing):
         return [
             f"{count} points of the user are still in collection {name} at {self._calls.address}"
             for name in names
-            if (count := self._left(name, user_id, tombstone, removed.get(name, ())))
+            if (count := self._count_left(name, user_id, tombstone, removed.get(name, ())))
         ]
 
     def _remove(self, name: str, user_id: str, tombstone: Tombstone) -> Sequence[str]:
@@ -138,10 +138,10 @@ class QdrantErasing(RemoteErasing):
         earlier = (version_id(record.id, number) for number in range(1, record.version))
         return point_id(record.id), *earlier
 
-    def _left(self, name: str, user_id: str, tombstone: Tombstone, removed: Sequence[str]) -> int:
+    def _count_left(self, name: str, user_id: str, tombstone: Tombstone, removed: Sequence[str]) -> int:
         """The number of points to be erased that are still there."""
         left = {str(point.id) for point in self._calls.retrieve(name, removed, payload=["created_at"])}
-        if self._calls.count(name, _of(user_id)):
+        if self._calls.count(name, _of_user(user_id)):
             points = self._points(name, user_id)
             left |= {str(point.id) for point in points if _is_doomed(point, tombstone)}
         return len(left)
@@ -162,7 +162,7 @@ class QdrantErasing(RemoteErasing):
     def _points(
         self, name: str, user_id: str, *, payload: Sequence[str] = ("created_at", "layer")
     ) -> Sequence[models.Record]:
-        return self._calls.all(name, _of(user_id), payload=payload, consistency=_MAJORITY)
+        return self._calls.all(name, _of_user(user_id), payload=payload, consistency=_MAJORITY)
 
     def _write(
         self,
@@ -174,11 +174,11 @@ class QdrantErasing(RemoteErasing):
         self._calls.write(self._names.versions, [upsert([point], mode, where) for point in made])
 
 
-def _of(user_id: str) -> models.Filter:
-    return models.Filter(must=[_is("user", user_id)])
+def _of_user(user_id: str) -> models.Filter:
+    return models.Filter(must=[_key_is("user", user_id)])
 
 
-def _is(key: str, *values: str) -> models.FieldCondition:
+def _key_is(key: str, *values: str) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchAny(any=list(values)))
 
 

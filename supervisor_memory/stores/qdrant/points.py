@@ -205,22 +205,22 @@ def of_records(where: Filter) -> models.Filter | None:
         "status": where.statuses,
         "layer": where.layers,
     }
-    must: list[models.Condition] = [_in(key, each) for key, each in wanted.items() if each is not None]
+    must: list[models.Condition] = [_key_in(key, each) for key, each in wanted.items() if each is not None]
     if where.since is not None or where.until is not None:
-        must.append(_within("created_at", gte=where.since, lt=where.until))
+        must.append(_key_within("created_at", gte=where.since, lt=where.until))
     if where.expired_by is not None:
-        must.append(_within("expires_at", lte=where.expired_by))
+        must.append(_key_within("expires_at", lte=where.expired_by))
     if where.tags or where.metadata:
         must.append(_unless_untold("held", models.Filter(must=_holding(where))))
     if where.ref_ids is not None:
-        must.append(_unless_untold("messages", _in("messages", where.ref_ids)))
+        must.append(_unless_untold("messages", _key_in("messages", where.ref_ids)))
     if where.agent_id is not None:
-        must.append(_unless_untold("agent", _in("agent", [where.agent_id])))
-    must_not: list[models.Condition] = [_in("status", [_MOVED])]
+        must.append(_unless_untold("agent", _key_in("agent", [where.agent_id])))
+    must_not: list[models.Condition] = [_key_in("status", [_MOVED])]
     if where.not_embedded_by is not None:
-        must_not.append(_in("embedder", [where.not_embedded_by]))
+        must_not.append(_key_in("embedder", [where.not_embedded_by]))
     if where.families is None and where.left_out:
-        must_not.append(_in("family", where.left_out))
+        must_not.append(_key_in("family", where.left_out))
     if any(isinstance(c, models.FieldCondition) and c.match == models.MatchAny(any=[]) for c in must):
         return None
     if where.ids is not None:
@@ -241,7 +241,7 @@ def visible(where: Filter, *, now: float) -> models.Filter | None:
     condition = of_records(where)
     if condition is None or not isinstance(condition.must, list):
         return None
-    must = [*condition.must, _in("status", ["active"]), _within("expires_at", gt=now)]
+    must = [*condition.must, _key_in("status", ["active"]), _key_within("expires_at", gt=now)]
     return models.Filter(must=must, must_not=condition.must_not)
 
 
@@ -253,17 +253,19 @@ def holders(namespace: Namespace, wanted: Iterable[Place]) -> models.Filter:
         if what == "content_hash":
             hashes.append(value)
         else:
-            should.append(models.Filter(must=[_in("subject", [value]), _in("attribute", [attribute])]))
+            should.append(
+                models.Filter(must=[_key_in("subject", [value]), _key_in("attribute", [attribute])])
+            )
     if hashes:
-        should.append(_in("content_hash", hashes))
+        should.append(_key_in("content_hash", hashes))
     family, user_id, *task = namespace
     must: list[models.Condition] = [
-        _in("user", [user_id]),
-        _in("family", [family]),
-        _in("task", [_task(task[0] if task else None)]),
-        _in("status", ["active"]),
+        _key_in("user", [user_id]),
+        _key_in("family", [family]),
+        _key_in("task", [_task(task[0] if task else None)]),
+        _key_in("status", ["active"]),
     ]
-    return models.Filter(must=must, must_not=[_in("layer", ["history"])], should=should)
+    return models.Filter(must=must, must_not=[_key_in("layer", ["history"])], should=should)
 
 
 def current(version: int, commit: str) -> models.Filter:
@@ -273,23 +275,23 @@ def current(version: int, commit: str) -> models.Filter:
 
 def older(version: int, moves: int) -> models.Filter:
     """The condition that a point has an earlier version, or the same with fewer moves."""
-    moved_as_often = models.Filter(must=[_is_version(version), _within("moves", gte=moves)])
-    return models.Filter(must_not=[_within("version", gt=version), moved_as_often])
+    moved_as_often = models.Filter(must=[_is_version(version), _key_within("moves", gte=moves)])
+    return models.Filter(must_not=[_key_within("version", gt=version), moved_as_often])
 
 
 def of_commit(commit: str) -> list[models.Condition]:
     """The conditions that a commit was the last to write a point."""
-    return [_in("commit", [commit])]
+    return [_key_in("commit", [commit])]
 
 
 def updated_at(time: float) -> models.FieldCondition:
     """The condition that a record was last updated at this very moment."""
-    return _within("updated_at", gte=time, lte=time)
+    return _key_within("updated_at", gte=time, lte=time)
 
 
 def updated_before(time: float) -> models.FieldCondition:
     """The condition that a record was last updated before this moment."""
-    return _within("updated_at", lt=time)
+    return _key_within("updated_at", lt=time)
 
 
 def also(where: models.Filter, condition: models.Condition) -> models.Filter:
@@ -298,7 +300,7 @@ def also(where: models.Filter, condition: models.Condition) -> models.Filter:
     return where.model_copy(update={"must": [*must, condition]})
 
 
-def _within(key: str, **bounds: float | None) -> models.FieldCondition:
+def _key_within(key: str, **bounds: float | None) -> models.FieldCondition:
     return models.FieldCondition(key=key, range=models.Range(**bounds))
 
 
@@ -351,7 +353,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
         **{name: getattr(record, name) for name in plain},
         "task": _task(record.task),
         "session": record.source.session_id,
-        "held": _held(record),
+        "held": _filter_digests(record),
         "messages": ["", *record.linked_ids],  # never empty, to tell it from a missing one
         "agent": record.source.agent_id or "",
         "updated_at": float(record.updated_at),
@@ -360,7 +362,7 @@ def _filtered_by(record: Record) -> dict[str, Any]:
     return {key: value for key, value in values.items() if value is not None}
 
 
-def _held(record: Record) -> list[str]:
+def _filter_digests(record: Record) -> list[str]:
     """Digests of the record's tags and metadata, for filters; never empty, to tell it from a missing one."""
     said = ((key, spelled(value)) for key, value in record.metadata.items())
     values = (f"{key}={text}" for key, text in said if text is not None)
@@ -369,9 +371,9 @@ def _held(record: Record) -> list[str]:
 
 def _holding(where: Filter) -> list[models.Condition]:
     """The conditions on points for records with these tags and this metadata."""
-    tags: list[models.Condition] = [_in("held", [_digest(_tagged(tag))]) for tag in where.tags or ()]
+    tags: list[models.Condition] = [_key_in("held", [_digest(_tagged(tag))]) for tag in where.tags or ()]
     return tags + [
-        _in("held", [_digest(f"{wanted.key}={text}") for text in sorted(wanted.texts)])
+        _key_in("held", [_digest(f"{wanted.key}={text}") for text in sorted(wanted.texts)])
         for wanted in where.metadata or ()
     ]
 
@@ -389,7 +391,7 @@ def _task(task: str | None) -> str:
     return "none" if task is None else f"task {task}"
 
 
-def _in(key: str, values: Iterable[str]) -> models.FieldCondition:
+def _key_in(key: str, values: Iterable[str]) -> models.FieldCondition:
     # Lone surrogates have no UTF-8, so that no point can hold them and no request ask for them.
     texts = [value for value in values if not any("\ud800" <= c <= "\udfff" for c in value)]
     return models.FieldCondition(key=key, match=models.MatchAny(any=texts))

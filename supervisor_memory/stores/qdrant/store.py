@@ -220,7 +220,7 @@ class QdrantBackend(Verbs):
         """
         with self._calls.writing():
             checked = [plain(change.record) for change in commit.changes]
-            located = self._before(commit)
+            located = self._located_before(commit)
             staged = _state(located.values(), self._holders(checked, but=commit.id)).stage(commit.changes)
             self._audit.check_new(commit.audit)
             if commit.changes:
@@ -355,7 +355,7 @@ class QdrantBackend(Verbs):
             asked = further
         return located
 
-    def _before(self, commit: Commit) -> dict[str, _Located]:
+    def _located_before(self, commit: Commit) -> dict[str, _Located]:
         """The records to change; those that this commit has written before, in parts, as they were before."""
         new = [change.record for change in commit.changes if change.expects is None]
         located = self._by_id([change.record.id for change in commit.changes], vectors=True, new=new)

@@ -59,14 +59,16 @@ class TableShelf:
     writing: Writing
 
     def current(self, record_id: str) -> Record | None:
-        return self._one("SELECT data FROM records WHERE id = ?", record_id)
+        return self._read_record("SELECT data FROM records WHERE id = ?", record_id)
 
     def earlier(self, record_id: str, version: int) -> Record | None:
-        return self._one("SELECT data FROM versions WHERE record_id = ? AND version = ?", record_id, version)
+        return self._read_record(
+            "SELECT data FROM versions WHERE record_id = ? AND version = ?", record_id, version
+        )
 
     def put(self, stored: Stored, current: Record | None) -> None:
         self.writing.put_stored(stored, current)
 
-    def _one(self, sql: str, *bindings: str | int) -> Record | None:
+    def _read_record(self, sql: str, *bindings: str | int) -> Record | None:
         row = self.connection.execute(sql, bindings).fetchone()
         return None if row is None else record_of(str(row[0]))

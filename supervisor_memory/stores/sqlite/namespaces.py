@@ -152,7 +152,7 @@ class Namespaces:
         if self._pid != os.getpid():
             self._reset()
         places = [(space, self._place(space.namespace)) for space in spaces]
-        with _held(places):
+        with _locked(places):
             for space, place in places:
                 if place.revision < space.revision:
                     _bring_up_to_date(connection, space, place)
@@ -196,7 +196,7 @@ def _size(place: _Place) -> int:
     return place.nbytes
 
 
-def _held(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[object]:
+def _locked(places: Sequence[tuple[Space, _Place]]) -> AbstractContextManager[object]:
     """The locks of all places, taken in the order of names, so that no two searches wait for each other."""
     if len(places) == 1:
         return places[0][1].lock

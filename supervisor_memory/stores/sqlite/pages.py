@@ -155,17 +155,17 @@ def _value(payload: bytes, at: int, kind: int) -> tuple[Value, int]:
         return kind - _ZERO, at
     if kind >= _BLOB:
         size = (kind - _BLOB) // 2
-        data = _taken(payload, at, size)
+        data = _slice(payload, at, size)
         return (data.decode() if kind % 2 else data), at + size
     if kind == _FLOAT:
-        return float(struct.unpack(">d", _taken(payload, at, 8))[0]), at + 8
+        return float(struct.unpack(">d", _slice(payload, at, 8))[0]), at + 8
     if kind not in _INTEGERS:
         raise ValueError("a kind of value that there is not")
     size = _INTEGERS[kind]
-    return int.from_bytes(_taken(payload, at, size), "big", signed=True), at + size
+    return int.from_bytes(_slice(payload, at, size), "big", signed=True), at + size
 
 
-def _taken(payload: bytes, at: int, size: int) -> bytes:
+def _slice(payload: bytes, at: int, size: int) -> bytes:
     data = payload[at : at + size]
     if len(data) != size:
         raise ValueError("a value longer than its row")

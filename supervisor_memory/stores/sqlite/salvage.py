@@ -151,7 +151,9 @@ def _take_row(found: Salvaged, rowid: int, values: Any, keys: dict[int, str]) ->
         case [None, str(), int(), str(), str(), _, _, bytes() as payload, bytes(), bytes()]:
             if event_of(payload).get("seq") == rowid:
                 found.audit[rowid] = AuditRow(rowid, *values[1:])
-        case [None, str() as hash_, int(), str() as sha, int()] if _is(_HEX, hash_) and _is(_HEX, sha):
+        case [None, str() as hash_, int(), str() as sha, int()] if _matches(_HEX, hash_) and _matches(
+            _HEX, sha
+        ):
             found.tables.setdefault("segments", []).append((rowid, *values[1:]))
         case [None, int(), _, str(), *_, str()] if len(values) == _ACCESS:
             found.tables.setdefault("access", []).append((rowid, *values[1:]))
@@ -163,7 +165,7 @@ def _take_beside(found: Salvaged, entries: list[tuple[Value, ...]]) -> None:
     An entry of an index that names an unknown event shows that a row of the log is missing.
     """
     users = {record.user_id for record in found.records.values()}
-    users |= {str(e[1]) for e in entries if e[1:] and isinstance(e[1], str) and _is(_SUBJECT, e[0])}
+    users |= {str(e[1]) for e in entries if e[1:] and isinstance(e[1], str) and _matches(_SUBJECT, e[0])}
     known = {row.event_id for row in found.audit.values()}
     known |= {str(row.record_id) for row in found.audit.values()} | set(found.records)
     known |= {str(row[7]) for row in found.tables.get("access", ())}
@@ -172,18 +174,18 @@ def _take_beside(found: Salvaged, entries: list[tuple[Value, ...]]) -> None:
             case ("log_id" | "session_key" as name, str() as value):
                 found.meta[str(name)] = value
             case (str() as name, str() | None as subject, bytes() as key) if len(key) == _KEY_BYTES:
-                if subject is None or _is(_SUBJECT, subject):
+                if subject is None or _matches(_SUBJECT, subject):
                     table = "subjects" if name in users else "record_keys"
                     found.tables.setdefault(table, []).append(entry)
-            case (str() as name, int() | float() as at) if _is(_HEX, name) and at > _EARLIEST_TIME:
+            case (str() as name, int() | float() as at) if _matches(_HEX, name) and at > _EARLIEST_TIME:
                 found.tables.setdefault("tombstones", []).append(entry)
-            case (str() as name, str() as user, 0 | 1) if _is(_UUID, name) and _is(_HEX, user):
+            case (str() as name, str() as user, 0 | 1) if _matches(_UUID, name) and _matches(_HEX, user):
                 found.tables.setdefault("erasures", []).append(entry)
             case (bytes() as event,) if len(event) == _UUID_BYTES:
                 found.tables.setdefault("archived_events", []).append(entry)
-            case (str() as name,) if _is(_UUID, name):
+            case (str() as name,) if _matches(_UUID, name):
                 found.tables.setdefault("erased_verbatim", []).append(entry)
-            case (str() as name, int() as rowid) if _is(_UUID, name) and name not in known:
+            case (str() as name, int() as rowid) if _matches(_UUID, name) and name not in known:
                 if rowid > len(found.audit):
                     found._events_elsewhere.add(name)
 
@@ -218,5 +220,5 @@ def _record(data: str) -> Record | None:
         return None
 
 
-def _is(pattern: "re.Pattern[str]", value: Value) -> bool:
+def _matches(pattern: "re.Pattern[str]", value: Value) -> bool:
     return isinstance(value, str) and pattern.match(value) is not None

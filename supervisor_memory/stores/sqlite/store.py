@@ -129,12 +129,12 @@ class Group:
             self._waiting[0].call()
 
     def _lead(self, requests: "list[_Request]") -> None:
-        if len(requests) > 1 and self._together(requests):
+        if len(requests) > 1 and self._commit_together(requests):
             return
         for request in requests:
-            self._alone(request)
+            self._commit_alone(request)
 
-    def _alone(self, request: "_Request") -> None:
+    def _commit_alone(self, request: "_Request") -> None:
         try:
             with self._database.writing() as connection:
                 done = self._apply(connection, request.commit)
@@ -144,7 +144,7 @@ class Group:
             if not isinstance(error, Exception):
                 raise
 
-    def _together(self, requests: "list[_Request]") -> bool:
+    def _commit_together(self, requests: "list[_Request]") -> bool:
         """Commit all requests in one transaction. True: each has its answer; False: nothing was stored."""
         answers: list[Committed | SupervisorMemoryError] = []
         try:
@@ -283,7 +283,7 @@ class SqliteBackend(Verbs):
     def search(self, query: Query, *, limit: int) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
-            known, spaces = self._seen(connection, query.where)
+            known, spaces = self._caches_and_spaces(connection, query.where)
             if not spaces:
                 return Hits(namespaces=0)
             ask = partial(_search, connection, known, query, limit, spaces)
@@ -295,7 +295,7 @@ class SqliteBackend(Verbs):
     def related(self, seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0) -> Hits:
         searched_user(query)
         with self._database.reading() as connection:
-            known, spaces = self._seen(connection, query.where)
+            known, spaces = self._caches_and_spaces(connection, query.where)
             readable = Readable(connection, known.records, query, spaces)
 
             def look(loaded: Loaded) -> Hits:
@@ -317,7 +317,7 @@ class SqliteBackend(Verbs):
     ) -> Sequence[tuple[int, Sequence[Record]]]:
         searched_user(query)
         with self._database.reading() as connection:
-            known, spaces = self._seen(connection, query.where)
+            known, spaces = self._caches_and_spaces(connection, query.where)
             readable = Readable(connection, known.records, query, spaces)
 
             def look(loaded: Loaded) -> Sequence[tuple[int, Sequence[Record]]]:
@@ -340,7 +340,7 @@ class SqliteBackend(Verbs):
                 return before
             if not connection.in_transaction:  # what follows takes several statements
                 connection.execute("BEGIN")
-            known, spaces = self._seen(connection, where)
+            known, spaces = self._caches_and_spaces(connection, where)
             look = partial(_listed, connection, *asked)
             return known.lists.of(asked, spaces, now=0.0, find=look)
 
@@ -449,7 +449,7 @@ class SqliteBackend(Verbs):
         """Let go of the file. Closing twice is fine."""
         self._audit.close()
 
-    def _seen(self, connection: Opened, where: Filter) -> "tuple[_Known, Sequence[Space]]":
+    def _caches_and_spaces(self, connection: Opened, where: Filter) -> "tuple[_Known, Sequence[Space]]":
         """The caches for the file as the connection sees it, and the namespaces with possible matches.
 
         The namespaces are read from the file once after each commit of another connection.
@@ -468,7 +468,7 @@ class SqliteBackend(Verbs):
     def _seen_before(
         self, connection: Opened, kept: dict[Hashable, Any], where: Filter
     ) -> "tuple[_Known, Sequence[Space]] | None":
-        """As `_seen`, without a read of the file; None: another connection has committed since."""
+        """As `_caches_and_spaces`, but reads no file; None: another connection has committed since."""
         known = self._known
         if known.state is None or known.state != (connection.file, kept.get(_Known)):
             return None

@@ -53,7 +53,7 @@ def of_counts(where: Filter) -> Condition | None:
     if where != replace(kept, statuses=where.statuses):
         return None
     of_one = (("kind", where.kinds), ("status", where.statuses))
-    told = [_in(column, values) for column, values in of_one if values is not None]
+    told = [_column_in(column, values) for column, values in of_one if values is not None]
     return joined([*_of_namespace(where), *told])
 
 
@@ -71,9 +71,9 @@ def joined(conditions: Sequence[Condition]) -> Condition:
 
 def _of_namespace(where: Filter) -> Iterator[Condition]:
     if where.user_id is not None:
-        yield _is("user_id", where.user_id)
+        yield _column_is("user_id", where.user_id)
     if where.families is not None:
-        yield _in("family", where.families)
+        yield _column_in("family", where.families)
     for family in where.left_out:
         yield _NOT_OF.format(family), ()
     if where.tasks is not None:
@@ -84,14 +84,14 @@ def _of_record(where: Filter) -> Iterator[Condition]:
     of_one = (where.kinds, where.statuses, where.layers, where.ids)
     for column, values in zip(("kind", "status", "layer", "id"), of_one, strict=True):
         if values is not None:
-            yield _in(column, values)
+            yield _column_in(column, values)
     if where.statuses is not None and "active" not in where.statuses:
         yield _SET_ASIDE, ()  # SQLite uses an index of some rows only where their condition is repeated
     for column in ("session_id", "content_hash", "subject", "attribute"):
         if (value := getattr(where, column)) is not None:
-            yield _is(column, value)
+            yield _column_is(column, value)
     if where.ref_ids is not None:
-        told, bindings = _in("message", where.ref_ids)
+        told, bindings = _column_in("message", where.ref_ids)
         yield f"id IN (SELECT id FROM told_of WHERE {told})", bindings
     if where.expired_by is not None:
         yield "expires_at <= ?", (where.expired_by,)
@@ -108,7 +108,7 @@ def _without_vector(where: Filter, embedder: str) -> Condition:
 
     Active records have an entry: to look through these reads a tenth of what the records take.
     """
-    of_embedder, bindings = _is("embedder", embedder)
+    of_embedder, bindings = _column_is("embedder", embedder)
     vector = f"SELECT 1 FROM vectors INDEXED BY vectors_by_embedder WHERE {of_embedder} AND vectors.key ="
     if where.statuses != ("active",):
         return f"NOT EXISTS ({vector} records.key)", bindings
@@ -124,27 +124,27 @@ def _of_data(where: Filter) -> Iterator[Condition]:
     if where.until is not None:
         yield f"{_SAID_AT} < ?", (where.until,)
     if where.agent_id is not None:
-        yield _is("json_extract(records.data, '$.source.agent_id')", where.agent_id)
+        yield _column_is("json_extract(records.data, '$.source.agent_id')", where.agent_id)
     for tag in where.tags or ():
-        held, bindings = _is("tag.value", tag)
+        held, bindings = _column_is("tag.value", tag)
         yield f"EXISTS (SELECT 1 FROM json_each(records.data, '$.tags') AS tag WHERE {held})", bindings
     for wanted in where.metadata or ():
-        value, texts = _in("records.data -> ?", sorted(wanted.texts))
+        value, texts = _column_in("records.data -> ?", sorted(wanted.texts))
         yield value, (f'$.metadata."{wanted.key}"', *texts)
 
 
 def _in_task(tasks: Sequence[str | None]) -> Condition:
     if tasks == (None,):
         return "task IS NULL", ()
-    named, bindings = _in("task", [task for task in tasks if task is not None])
+    named, bindings = _column_in("task", [task for task in tasks if task is not None])
     return f"({named}{' OR task IS NULL' if None in tasks else ''})", bindings
 
 
-def _is(column: str, value: str) -> Condition:
+def _column_is(column: str, value: str) -> Condition:
     return (f"{column} = ?", (value,)) if _can_be_stored(value) else _NEVER
 
 
-def _in(column: str, values: Sequence[str]) -> Condition:
+def _column_in(column: str, values: Sequence[str]) -> Condition:
     is_plain = all(map(str.isascii, values))
     texts = tuple(values if is_plain else filter(_can_be_stored, values))
     if len(texts) <= _FEW:

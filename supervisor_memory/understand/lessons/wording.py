@@ -81,8 +81,8 @@ def worded(
         counts = words["held"].format(held=held, tried=tried) if tried and with_counts else ""
         if len(told) == 1 and told[0].said:
             return told[0].said
-        parts = [_without(name, each.said) for each in told if each.said]
-        if learned := _together([each for each in told if not each.said], words, errors):
+        parts = [_without_frame(name, each.said) for each in told if each.said]
+        if learned := _joined_lessons([each for each in told if not each.said], words, errors):
             parts.append(learned)
         return f"{name}: {words['between'].join(parts)}{words['stop']}{counts}"
 
@@ -97,7 +97,7 @@ def worded(
     return Worded(whole(told, errors), tuple(told)) if told else Worded("")
 
 
-def _without(name: str, said: str) -> str:
+def _without_frame(name: str, said: str) -> str:
     """A person's text about a tool, without the tool's name and the lessons around it."""
     return said.removeprefix(f"{name}:").strip().rstrip(".。")
 
@@ -139,7 +139,7 @@ def check_size(text: str, most: int, count: Callable[[str], int], *, what: str) 
         )
 
 
-def _together(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Collection[Lesson]) -> str:
+def _joined_lessons(lessons: Sequence[Lesson], words: Mapping[str, str], errors: Collection[Lesson]) -> str:
     """The lessons in words; an argument is named where another was named before."""
     parts: list[str] = []
     named = ""

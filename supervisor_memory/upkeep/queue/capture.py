@@ -110,11 +110,13 @@ def _plain(command: str) -> str:
 
 def _called(tool: str, arguments: Mapping[str, Any]) -> str:
     """The call as a line: `run_sql(sql=SELECT …)`."""
-    told = ", ".join(f"{name}={_shown(value)}" for name, value in list(arguments.items())[:_MOST_EFFECTS])
+    told = ", ".join(
+        f"{name}={_argument_text(value)}" for name, value in list(arguments.items())[:_MOST_EFFECTS]
+    )
     return cut(f"{tool}({told})", _ARGUMENT_BYTES)
 
 
-def _shown(value: object) -> str:
+def _argument_text(value: object) -> str:
     return value[:_WINDOW] if isinstance(value, str) else cut(_as_json(value), _ARGUMENT_BYTES)
 
 

@@ -40,7 +40,8 @@ def heard(events: Sequence[Event]) -> "tuple[Heard, ...]":
     from supervisor_memory.stages.pre_insert.operations import Heard  # without a model nobody needs it
 
     return tuple(
-        Heard(each.text, _source(each), _who(each), each.created_at, each.ref_id, each.id) for each in events
+        Heard(each.text, _source(each), _speaker_of(each), each.created_at, each.ref_id, each.id)
+        for each in events
     )
 
 
@@ -82,7 +83,7 @@ def _remembering(
     )
 
 
-def _who(event: Event) -> str:
+def _speaker_of(event: Event) -> str:
     if event.source_class == "user":
         return "user"
     return f"tool {event.tool}" if event.source_class == "tool" else event.scope.agent_id or "assistant"

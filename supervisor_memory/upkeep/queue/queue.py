@@ -176,7 +176,7 @@ class Queue:
         """
         if self.services.complete is None and not functions_of(self._settings.specialists):
             return
-        events = self._said(said, done, at)
+        events = self._events_of(said, done, at)
         guarded(lambda: self._add(events), otherwise=lambda error: self._missed(said.scope, error))
 
     def next_message(self, user_id: str) -> None:
@@ -196,7 +196,7 @@ class Queue:
 
         guarded(look, otherwise=lambda error: None)
 
-    def _said(self, said: Remembering, done: Remembering, at: float) -> list[Event]:
+    def _events_of(self, said: Remembering, done: Remembering, at: float) -> list[Event]:
         kept = {(record.source.source_class, record.content): record.id for record in done.verbatim}
         seen: Counter[str] = Counter()
         told = [message for message in said.messages if message.role in ("user", "assistant")]

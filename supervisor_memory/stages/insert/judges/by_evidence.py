@@ -215,25 +215,25 @@ def _about_the_same(new: Candidate, rivals: Rivals, view: ReadStore, *, is_resul
     judged = [*zip(verdicts(new.content, known, scale), left, known, strict=True)]
     rated = [each for each in judged if each[0].about >= view.settings.duplicate_threshold]
     if not rated:
-        return _alone(judged, rivals)
+        return _add_apart(judged, rivals)
     verdict, rival, compared = max(rated, key=lambda each: (_is_told(each[2], new), each[0].rank))
     record = rival.record
     if verdict.instead < INSTEAD_FROM:
         return Merge(record, is_one=verdict.is_one)
     if is_result:
         return Add(nearest=record, apart="result")  # which does not undo an earlier one
-    return Replace(record, f"contradicts:{why_instead(_beside(compared, new))}")
+    return Replace(record, f"contradicts:{why_instead(_pair_of(compared, new))}")
 
 
 def _is_told(compared: Compared, new: Candidate) -> bool:
-    return is_settled(_beside(compared, new))
+    return is_settled(_pair_of(compared, new))
 
 
-def _beside(compared: Compared, new: Candidate) -> Pair:
+def _pair_of(compared: Compared, new: Candidate) -> Pair:
     return beside(read(compared.text), read(compared.new or new.content))
 
 
-def _alone(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) -> Add:
+def _add_apart(judged: Sequence[tuple[Verdict, Rival, Compared]], rivals: Rivals) -> Add:
     """The decision to add a separate record, beside the rival that came nearest to being the same."""
     if judged:
         verdict, nearest, _ = max(judged, key=lambda each: each[0].about)
