@@ -11,7 +11,7 @@ stages.post_retrieval.format stages.post_retrieval.rank stages.post_retrieval.ex
 stages.post_retrieval.quotable stages.insert.repeats stages.pre_retrieval.route
 model.records.content model.records.names compare.changes compare.pair compare.reading
 understand.dates understand.digest understand.questions understand.sql
-reading.relations understand.entities understand.finished understand.lineage understand.statements
+reading.relations.in_record understand.entities understand.finished understand.lineage understand.statements
 understand.learned understand.names understand.subject language.resembling language.terms
 language.tokens language.vocabulary upkeep.write
 """

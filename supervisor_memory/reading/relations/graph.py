@@ -1,36 +1,19 @@
-"""Relations in memory: the neighbours of a thing, the way between two, the lineage of a result.
-
-Nothing is kept for it: the relations are read off the active records when somebody asks, so that they hold as
-long as the records that say so. docs/relations.md has its page.
-"""
+"""The graph of the things named in a user's records, read as far as a question walks."""
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import lru_cache
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Final
 
 from supervisor_memory.errors import InvalidContent
 from supervisor_memory.language.terms import has_cjk, terms
-from supervisor_memory.model.records import ARTIFACT, Filter, Kind, Query, Record, is_id
+from supervisor_memory.model.records import Record
+from supervisor_memory.reading.relations.answer import Link, Neighbour, Step, Thing
+from supervisor_memory.reading.relations.in_record import LINEAGE, Node, read_record
 from supervisor_memory.signals.walk import MOST_HOLDERS
-from supervisor_memory.understand.entities import entities, key_of
-from supervisor_memory.understand.lineage import lineage_of, tables_of
-from supervisor_memory.understand.names import identifiers
-from supervisor_memory.understand.relations import SAME, pieces, relations
+from supervisor_memory.understand.entities import key_of
+from supervisor_memory.understand.relations import SAME, pieces
 
-if TYPE_CHECKING:
-    from supervisor_memory.upkeep.edit import Curator
-
-MADE_FROM: Final = "made_from"
-COMPUTED_FROM: Final = "computed_from"
-COLUMN_OF: Final = "column_of"
-LINEAGE: Final = frozenset({MADE_FROM, COMPUTED_FROM, COLUMN_OF, "reads_from", "filled_by"})
-"""Relationships by which a thing comes from another: table – column – metric – file – report."""
-MOST_RECORDS: Final = 20_000
-"""The newest records of a user that are read."""
 _BY_RELATION, _BY_RECORD = 2, 5
 _FARTHEST: Final = 6 * _BY_RECORD
 _MOST_READ: Final = 1_000  # records, for a way, and for each side of a lineage
@@ -40,213 +23,15 @@ _LONGEST_NAME: Final = 200
 _BETWEEN_WORDS: Final = re.compile(r"[ _-]")
 _KINDS: Final = ("table", "column", "metric", "file", "report")
 _PREFIXED: Final = ("metric", "report")
-_REPORTS: Final = ("png", "svg", "jpg", "jpeg", "pdf", "html", "htm", "md", "docx", "pptx", "ipynb")
-_SHOWN_OF_A_TEXT: Final = 80
-
-Node = str
-"""The key of a thing's name; of metrics and reports, which may be called as a table, with the kind before."""
-
-
-@dataclass(frozen=True, slots=True)
-class Thing:
-    """A thing that records name.
-
-    Args:
-        kind: By its form or its place, such as "person", "table", "metric"; "name" where neither tells.
-        record_id: Of a conclusion, the record that is the thing.
-    """
-
-    name: str
-    kind: str = "name"
-    record_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """A relation, and the record that says so; it holds as long as that record.
-
-    Args:
-        since: When the record became valid, in seconds since 1970.
-    """
-
-    source: Thing
-    relationship: str
-    destination: Thing
-    record_id: str
-    since: float
-
-
-@dataclass(frozen=True, slots=True)
-class Neighbour:
-    """A thing beside another.
-
-    Args:
-        relationships: Between the two, in either direction; none where records only name both.
-        record_ids: The records that name both, or say how they are related, newest first.
-    """
-
-    thing: Thing
-    relationships: tuple[str, ...]
-    record_ids: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """A step of a path: a record joins two things.
-
-    Args:
-        relationship: Between the two, if the record tells one; "": it names both.
-    """
-
-    source: Thing
-    relationship: str
-    destination: Thing
-    record_id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Relations:
-    """The neighbours and the lineage of a thing or a record, and the path to another.
-
-    Args:
-        about: As it was asked for.
-        names: All names of the thing, its aliases too; empty where no record names it.
-        links: The relations it stands in, those of the newest records first.
-        neighbours: A page of the things beside it: related ones first, then those that few records name.
-        path: The shortest way to the other one; empty where there is none, or none was asked for.
-        upstream, downstream: What it is made from, and what is made from it, over any number of steps.
-        records: Those that say all this, by id.
-        next: Where the next page of neighbours begins; None: there is none.
-        notes: What was left out.
-    """
-
-    about: str
-    names: tuple[Thing, ...] = ()
-    links: tuple[Link, ...] = ()
-    neighbours: tuple[Neighbour, ...] = ()
-    path: tuple[Step, ...] = ()
-    upstream: tuple[Thing, ...] = ()
-    downstream: tuple[Thing, ...] = ()
-    records: Mapping[str, Record] = field(default_factory=dict)
-    next: int | None = None
-    notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """As JSON has it; of records the text, and when it was said."""
-        told = {
-            name: [asdict(each) for each in getattr(self, name)]
-            for name in ("names", "links", "neighbours", "path", "upstream", "downstream")
-        }
-        records = [
-            {"id": each.id, "content": each.content, "kind": each.kind, "created_at": each.created_at}
-            for each in self.records.values()
-        ]
-        return {"about": self.about, **told, "records": records, "next": self.next, "notes": list(self.notes)}
-
+_SHOWN_RECORDS: Final = 10
 
 Naming = Callable[[Sequence[Sequence[str]], int], Sequence[tuple[int, Sequence[Record]]]]
 """Takes names, each by its terms, and a limit; gives how many records hold each, and the newest of them."""
-
-
-def told_of(
-    curator: "Curator", user_id: str, about: str, *, to: str | None, limit: int, offset: int
-) -> Relations:
-    """The relations of a thing, or of all things in a record, among a user's records.
-
-    Args:
-        about, to: Names, or ids of records.
-
-    Raises:
-        RecordNotFound: there is no record of such an id, or it is another user's.
-        InvalidContent: a name is empty or too long.
-        BackendError, DeadlineExceeded: the store failed.
-    """
-    where, ports = Filter(user_id=user_id), curator.reading()
-    origin, goal = (
-        curator.find(each, user_id, op="relations") if each and is_id(each) else None for each in (about, to)
-    )
-    find: Any = getattr(ports.services.backend, "naming", None)  # as `Names` has it
-
-    def naming(names: Sequence[Sequence[str]], limit: int) -> Sequence[tuple[int, Sequence[Record]]]:
-        ports = curator.reading()
-        found: Sequence[tuple[int, Sequence[Record]]] = ports.store(
-            find, names, Query("", where, now=ports.now), limit=limit
-        )
-        return found
-
-    here = [each for each in (origin, goal) if each and where.matches(each) and each.is_visible(ports.now)]
-    apart = where if find is None else replace(where, kinds=_NAMED_APART, layers=("abstract",))
-    return around(
-        chain(here, curator.every(apart)),
-        about,
-        to=to,
-        limit=limit,
-        offset=offset,
-        naming=None if find is None else naming,
-        origin=origin,
-        goal=goal,
-    )
-
-
-_NAMED_APART: Final[tuple[Kind, ...]] = ("tool-effects", "task-traces")
-"""Kinds of records with names beside their words: the tables of a query, the file of a result."""
-
-
-def around(
-    records: Iterable[Record],
-    about: str,
-    *,
-    to: str | None,
-    limit: int,
-    offset: int,
-    naming: Naming | None = None,
-    origin: Record | None = None,
-    goal: Record | None = None,
-) -> Relations:
-    """The relations of a thing, or of all things in a record.
-
-    Args:
-        records: Those of one user whose names are not all in their words, newest first; all records, where
-            nothing finds them by name.
-        about, to: Names, as "fct_orders" or, where several things have one, "table:orders"; or the ids
-            of `origin` and `goal`.
-        naming: Finds all other records.
-
-    Raises:
-        InvalidContent: a name is empty or too long.
-    """
-    read = list(islice(records, MOST_RECORDS + 1))
-    graph = _Graph(read[:MOST_RECORDS], naming)
-    nodes = graph.nodes_of(about, origin)
-    beside = graph.neighbours(nodes, within=origin)
-    page = beside[offset : offset + limit]
-    links = graph.links_of(nodes, within=origin)[:limit]
-    upstream, downstream = graph.made_of(nodes, behind=True), graph.made_of(nodes, behind=False)
-    path = graph.path(nodes, graph.nodes_of(to, goal)) if to is not None else []
-    told = [origin.id] if origin else []
-    told += [each.record_id for each in links] + [each.record_id for each in path]
-    told += [id_ for each in page for id_ in each.record_ids]
-    notes = [f"only the newest {MOST_RECORDS:,} records were read"] if len(read) > MOST_RECORDS else []
-    notes += ["what is around it is named in more records than are read; the newest were"] * graph.is_cut
-    return Relations(
-        about=about,
-        names=tuple(map(graph.thing, sorted(nodes))),
-        links=tuple(links),
-        neighbours=tuple(page),
-        path=tuple(path),
-        upstream=tuple(map(graph.thing, upstream)),
-        downstream=tuple(map(graph.thing, downstream)),
-        records={id_: graph.records[id_] for id_ in dict.fromkeys(told) if id_ in graph.records},
-        next=offset + limit if offset + limit < len(beside) else None,
-        notes=tuple(notes),
-    )
-
-
 _Edge = tuple[Node, str, Node, str]
 """From where, how, where to, and the id of the record that says so."""
 
 
-class _Graph:
+class Graph:
     """The things named in records: a record is read closely when a walk comes to it."""
 
     def __init__(self, records: Sequence[Record], naming: Naming | None) -> None:
@@ -283,10 +68,8 @@ class _Graph:
             return ()
         self._to_read -= 1
         record, named = self.records[id_], self._named.setdefault(id_, {})
-        things, told = _in_words(record.content)
-        found = list(things)
-        for one, relationship, other in (*told, *_by_a_model(record), *_sources_of(record)):
-            found += [one, other]
+        found, told = read_record(record)
+        for one, relationship, other in told:
             if one[0] != other[0]:
                 edge = one[0], relationship, other[0], id_
                 self._links[one[0]][edge] = self._links[other[0]][edge] = None
@@ -591,9 +374,6 @@ def _holds(text: Sequence[str], name: Sequence[str]) -> bool:
     return any(piece == first and text[at : at + size] == name for at, piece in enumerate(text))
 
 
-_SHOWN_RECORDS: Final = 10
-
-
 def _sureness(thing: Thing) -> int:
     """How certain a kind of thing is; a kind read off the form of a name is the least certain."""
     return _KINDS.index(thing.kind) + 1 if thing.kind in _KINDS else 0
@@ -603,115 +383,9 @@ def _valid_since(record: Record) -> float:
     return record.created_at if record.valid_from is None else record.valid_from
 
 
-_Told = tuple["_Node", str, "_Node"]
-
-
-@lru_cache(maxsize=8_192)
-def _in_words(content: str) -> tuple[Sequence["_Node"], Sequence[_Told]]:
-    """The things that a text names, and the relations that it tells."""
-    things = [(each.key, Thing(each.name, each.kind)) for each in entities(content)]
-    known = dict(things)
-
-    def place(name: str) -> _Node:
-        key = key_of(name)
-        return (key, Thing(name, known[key].kind)) if key in known else _place(name)
-
-    told = [(place(each.source), each.relationship, place(each.destination)) for each in relations(content)]
-    return things, told
-
-
-def _by_a_model(record: Record) -> Iterator[_Told]:
-    """The relations that a model has read in a record."""
-    return ((_place(one), relationship, _place(two)) for one, relationship, two in record.relations)
-
-
-def _place(name: str) -> tuple[Node, Thing]:
-    named = [each for each in entities(name) if each.key == key_of(name)]
-    return key_of(name), Thing(name, named[0].kind if named else "name")
-
-
 def _sought(name: str) -> Sequence[str]:
     """The terms to look a name up by. The parts of `fct_orders` are left out, since more records have them,
     and so is a Chinese character at the edge, which a sentence joins with the next one."""
     every = terms(name)
     parts = {part for term in every if "_" in term for part in term.split("_")}
     return [term for term in every if term not in parts and (len(term) > 1 or not has_cjk(term))]
-
-
-_Node = tuple[Node, Thing]
-
-
-def _sources_of(record: Record) -> Iterator[tuple[_Node, str, _Node]]:
-    """The sources of a file, a query, a conclusion or a definition."""
-    metadata = record.metadata
-    path, sql = metadata.get("path"), metadata.get("sql")
-    if record.attribute == "definition" and record.subject:
-        metric = _node_of("metric", record.subject)
-        yield from ((metric, COMPUTED_FROM, _node_of("identifier", each)) for each in _codes(record))
-    elif record.attribute == ARTIFACT and isinstance(path, str):
-        made = _file(path)
-        yield from ((made, MADE_FROM, _node_of(*each)) for each in record.rests_on)
-        yield from _by_query(made, metadata.get("query"))
-    elif record.attribute == ARTIFACT and isinstance(sql, str):
-        yield from _by_query(None, sql)
-        tables = tables_of(sql)
-        for table in sorted(tables.written):
-            made = _node_of("table", table)
-            yield from ((made, MADE_FROM, _node_of("table", each)) for each in sorted(tables.read - {table}))
-            for output in lineage_of(sql).outputs:
-                column = _node_of("column", f"{table}.{output.name}")
-                yield column, COLUMN_OF, made
-                yield from (
-                    (column, COMPUTED_FROM, _node_of("column", each)) for each in sorted(output.columns)
-                )
-    elif record.kind == "task-traces" and (record.rests_on or isinstance(sql, str)):
-        report = f"report:{record.id}", Thing(record.content[:_SHOWN_OF_A_TEXT], "report", record.id)
-        yield from ((report, MADE_FROM, _node_of(*each)) for each in record.rests_on)
-        csv = metadata.get("csv_path")
-        yield from _by_query(_file(csv) if isinstance(csv, str) and csv else report, sql)
-        chart = metadata.get("chart_path")
-        if isinstance(csv, str) and csv and isinstance(chart, str) and chart:
-            yield _file(chart), MADE_FROM, _file(csv)
-
-
-def _by_query(made: _Node | None, sql: object) -> Iterator[tuple[_Node, str, _Node]]:
-    """The tables that a query reads, and the file made with it."""
-    if not isinstance(sql, str) or not sql:
-        return
-    read, lineage = tables_of(sql).read, lineage_of(sql)
-    for column in sorted(lineage.columns):
-        table = column.rpartition(".")[0]
-        yield _node_of("column", column), COLUMN_OF, _node_of("table", table)
-        if made is not None:
-            yield made, MADE_FROM, _node_of("column", column)
-    for output in lineage.outputs:
-        if not output.is_metric:
-            continue
-        metric = _node_of("metric", output.name)
-        sources = [_node_of("column", each) for each in sorted(output.columns)] or [
-            _node_of("table", e) for e in sorted(read)
-        ]
-        yield from ((metric, COMPUTED_FROM, each) for each in sources)
-        if made is not None:
-            yield made, MADE_FROM, metric
-    if made is not None:
-        yield from ((made, MADE_FROM, _node_of("table", each)) for each in sorted(read))
-
-
-def _node_of(kind: str, name: str) -> _Node:
-    if kind == "file":
-        return _file(name)
-    key = key_of(name)
-    return f"metric:{key}" if kind == "metric" else key, Thing(name, kind)
-
-
-def _file(path: str) -> _Node:
-    ending = path.rsplit(".", 1)[-1].casefold()
-    return key_of(path), Thing(path, "report" if ending in _REPORTS else "file")
-
-
-def _codes(record: Record) -> Sequence[str]:
-    """The columns that a definition names."""
-    return sorted(
-        each for each in identifiers(record.content) if each.isascii() and "_" in each and " " not in each
-    )
