@@ -23,6 +23,7 @@ FIRST, SECOND = Scope("ada", session_id="s1"), Scope("ada", session_id="s2")
 ROTTERDAM = "The export to Rotterdam slipped because the whole team of Lena was ill in March."
 ASKED = "Why did the export to Rotterdam slip?"
 CODE = "\n".join(["```python", *["depart(ship)"] * 60, "```"])
+TALK = "码头上又是风又是雨，" * 20 + "就这样。"
 CHINESE = "去鹿特丹的出口又推迟了，因为莉娜他们三月份都病倒了。"
 
 
@@ -234,7 +235,7 @@ def test_a_long_message_gives_the_sentences_that_answer(memory: SupervisorMemory
     ("said", "asked", "told"),
     [
         (f"{ROTTERDAM[:-1]}, so here is the code: {CODE}", ASKED, f"{ROTTERDAM[:-1]},"),
-        (f"{CHINESE[:-1]}，{'码头上又是风又是雨，' * 20}就这样。", "去鹿特丹的出口为什么推迟了？", "去鹿特丹的出口又推迟了，"),
+        (f"{CHINESE[:-1]}，{TALK}", "去鹿特丹的出口为什么推迟了？", "去鹿特丹的出口又推迟了，"),
     ],
 )
 def test_a_sentence_too_long_to_be_quoted_gives_the_clauses_that_answer(
