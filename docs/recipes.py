@@ -1,4 +1,4 @@
-"""Writes what docs/recipes.md says of each recipe, from the recipes themselves: python docs/recipes.py
+"""Writes the sections of docs/recipes.md from the recipes themselves: python docs/recipes.py
 
 Between the marks of the page it puts the table and a section for each. A test keeps it so.
 """
@@ -38,18 +38,17 @@ def _told() -> Iterator[str]:
     yield f"{rows['bare store']['against_default']} |\n\n"
     if (peer := rows.get("isage-neuromem")) is not None:
         yield from (
-            f"`isage-neuromem` 0.2.1.12, the engine of the SAGE documents, given the same texts and vectors "
-            f"in an environment of its own (`benchmarks/neuromem.py`): R@5 {peer['R@5']:.3f}, R@10 "
+            f"`isage-neuromem` 0.2.1.12, the engine of the SAGE documents, with the same texts and vectors "
+            f"in its own environment (`benchmarks/neuromem.py`), has R@5 {peer['R@5']:.3f}, R@10 "
             f"{peer['R@10']:.3f}, R@600t {peer['R@600t']:.3f}, R@10 beside the default "
             f"{peer['against_default']}.\n\n",
         )
     yield (
-        f"Measured {measured['date']} without a model, after the recipe's chores, on the "
-        f"{measured['questions']} questions of our own sets (dialogues, dialogues with an assistant, facts; "
-        "English and Chinese), by "
-        "`python benchmarks/recipes.py --write`. The sets were used while the default was made, and for no "
-        "other recipe. A recipe that hands out few records cannot reach a high R@10: how many is one of its "
-        "constants.\n"
+        f"Measured {measured['date']} by `python benchmarks/recipes.py --write`, without a model, after the "
+        f"recipe's chores, on the {measured['questions']} questions of our own sets (dialogues, dialogues "
+        "with an assistant, facts; English and Chinese). The default was developed on these sets, the other "
+        "recipes were not. A recipe that returns few records cannot reach a high R@10; the number is one of "
+        "its constants.\n"
     )
     yield from _guards(measured.get("guards", {}))
     yield from _costs(measured.get("cost", {}))
@@ -76,10 +75,10 @@ def _guards(guards: Mapping[str, Any]) -> Iterator[str]:
     if not guards:
         return
     yield (
-        "\nChats between friends name few things, so each recipe is also held against what a prototype of "
-        "its mechanism found there without a model: the first five conversations of LoCoMo (997 questions), "
-        'turns as "Speaker: text", all-MiniLM-L6-v2, no chores, and ten records told where a recipe tells '
-        f"fewer. Measured {guards['date']} by `python benchmarks/recipes.py --guards FILE`.\n\n"
+        "\nChats between friends name few things. So each recipe is also compared with a prototype of its "
+        "mechanism on such chats, without a model: the first five conversations of LoCoMo (997 questions), "
+        'turns as "Speaker: text", all-MiniLM-L6-v2, no chores, and at least ten records told. '
+        f"Measured {guards['date']} by `python benchmarks/recipes.py --guards FILE`.\n\n"
         "| recipe | figure | found | at least | with |\n|---|---|--:|--:|---|\n"
     )
     for name, row in guards["recipes"].items():
@@ -94,10 +93,9 @@ def _costs(cost: Mapping[str, Any]) -> Iterator[str]:
         return
     counts = [*cost]
     yield (
-        "\nProcessor time in ms over so many records, embedding left out, the quietest of five rounds, by "
-        "`python benchmarks/recipes.py --cost`, beside other work on two cores. A search is meant to cost at "
-        "most twice the default's, so is an insert (A-Mem's four times); what costs more is to be made "
-        "cheaper.\n\n"
+        "\nProcessor time in ms by the number of records, without embedding, the quietest of five rounds of "
+        "`python benchmarks/recipes.py --cost`, beside other work on two cores. The aim for a search and an "
+        "insert is at most twice the default's time (four times for A-Mem's insert).\n\n"
     )
     yield "![Cost of each recipe by the number of records](images/growth.svg)\n\n"
     heads = " | ".join(f"search, {int(n):,} | insert, {int(n):,}" for n in counts)

@@ -1,16 +1,16 @@
-"""A-Mem: each memory is a note with keywords, context and tags, and what comes changes what is there.
+"""A-Mem: each memory is a note with keywords, context and tags; a new note may change the notes near it.
 
 Paper: Xu et al., "A-MEM: Agentic Memory for LLM Agents", 2025.
 Code: WujiangXu/A-mem@0c8039f, memory_layer.py; not agiresearch/A-mem@ceffb86, which changes wrong notes.
-Follows: the code of the paper: a note is embedded as content, context, keywords and tags; it is shown to a
-model beside its five nearest, which says what it is linked to and which of them change; the notes that hits
-link to are told as well.
-Differs: a neighbour whose context or tags change is embedded anew at once, not after a hundred changes. What
-hits link to comes behind all of them, and no more than k in all. The question is searched for as it is: no
-model is asked for its keywords. In a turn nobody waits for a model: what a turn keeps by itself is noted as
-where there is none. What a model wrote of a note into another stays there when the note is deleted.
-Without a model: keywords are the words of a text but stop-words, and its names in Chinese; its context is
-"General", there are no tags, the nearest notes from a cosine of .7 on are linked, and none is changed.
+Follows: the code of the paper: a note is embedded as content, context, keywords and tags. A model reads it
+beside its five nearest notes, and says which of them it is linked to and which of them change. Notes that
+hits link to are told as well.
+Differs: a neighbour whose context or tags change is embedded again at once, not after a hundred changes.
+Linked notes come behind all hits, and at most k notes are told. No model is asked for the keywords of a
+question. No turn waits for a model, so notes from a turn are made as without one. Text that a model wrote
+into another note stays there when the first note is deleted.
+Without a model: keywords are the words of a text without stop-words, and its names in Chinese. The context is
+"General", there are no tags, the nearest notes from a cosine of .7 on are linked, and no note is changed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -143,5 +143,5 @@ def a_mem(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "a_mem", "notes with keywords and links, which change what is there", __doc__ or "", a_mem, Constants
+    "a_mem", "linked notes with keywords; a new note may change others", __doc__ or "", a_mem, Constants
 )

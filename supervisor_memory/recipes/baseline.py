@@ -1,10 +1,10 @@
-"""Baseline: the newest records, whatever is asked; what every other recipe has to be better than.
+"""Baseline: the newest records for any question; every other recipe has to be better.
 
 Paper: none; it is the short-term memory that published comparisons measure against.
 Code: intellistream/SAGE@18ab7a0, short_term_memory: a queue of 5 without vectors.
 Follows: the code.
-Differs: a turn that wants fewer gets fewer; what left the queue stays in the store. The same words written
-again do not enter the queue again: they keep their place. The newest is told first; the code has no order.
+Differs: a turn that wants fewer records gets fewer. Records that left the queue stay in the store. A repeated
+text keeps its place in the queue. The newest is told first; the code has no order.
 Without a model: the same.
 """
 
@@ -56,5 +56,5 @@ def baseline(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "baseline", "the five newest records, whatever is asked", __doc__ or "", baseline, Constants
+    "baseline", "the five newest records, for any question", __doc__ or "", baseline, Constants
 )

@@ -2,11 +2,11 @@
 
 Paper: Huang et al., "Emotional RAG: Enhancing Role-Playing Agents through Emotional Retrieval", 2024.
 Code: BAI-LAB/EmotionalRAG@bd4855d, get_response.py (retrieval) and data/generate_query_bank.py.
-Follows: the code, of which C-A, the sum of both distances, is the default.
-Differs: a text's mood is kept with the record, as eight numbers from 1 to 10. In a turn nobody waits for a
-model, so that what a turn keeps by itself has no mood; what is written, added or read from the queue has.
-The nearest are sought in a pool of the best by meaning, not in the whole store.
-Without a model: there are no moods, and the order is that of meaning alone.
+Follows: the code; its default is C-A, the sum of both distances.
+Differs: a text's mood is kept with the record, as eight numbers from 1 to 10. No turn waits for a model, so
+records from a turn have no mood; records that are written, added or read from the queue have one. The nearest
+are sought in a pool of the best by meaning, not in the whole store.
+Without a model: there are no moods, and hits are ordered by meaning alone.
 """
 
 import math
@@ -120,5 +120,5 @@ def emotional_rag(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "emotional_rag", "what it says and the mood it was said in", __doc__ or "", emotional_rag, Constants
+    "emotional_rag", "order by meaning and mood", __doc__ or "", emotional_rag, Constants
 )

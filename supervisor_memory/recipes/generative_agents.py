@@ -1,14 +1,14 @@
-"""Generative Agents: the recent, important and relevant come first, and much that matters is reflected on.
+"""Generative Agents: recency, importance and relevance rank records; much importance leads to a reflection.
 
 Paper: Park et al., "Generative Agents: Interactive Simulacra of Human Behavior", UIST 2023, section 4.
 Code: joonspk-research/generative_agents@51072d4, persona/cognitive_modules/retrieve.py and reflect.py.
-Follows: the paper for recency, .995 an hour since the last read (or the writing, where nobody read); the
-code for the weights, .5 recency, 3 relevance and 2 importance. The paper's are 1, 1 and 1, and find little
-but the last day.
+Follows: the paper for recency, .995 an hour since the last read (or since the writing, if nobody read it);
+the code for the weights, .5 recency, 3 relevance and 2 importance. With the weights of the paper, 1, 1 and 1,
+little but the last day is found.
 Differs: the code gives the oldest record the highest recency; ours gives it the lowest. A reflection holds
-the most important records of the period word for word: no insight is invented. It is a chore of
-`memory.optimize`, so that no turn waits for it. Threshold and note are the default recipe's.
-Without a model: importance comes from the number of different words.
+the most important records of the period word for word; no insight is invented. It is a chore of
+`memory.optimize`, so no turn waits for it. Threshold and note are those of the default recipe.
+Without a model: importance is computed from the number of different words.
 """
 
 import math

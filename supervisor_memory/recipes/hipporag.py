@@ -1,18 +1,17 @@
-"""HippoRAG: a walk over names, from those of the question, orders the records that hold them.
+"""HippoRAG: a walk over names, beginning at the question's names, orders the records that hold them.
 
 Paper: Gutiérrez et al., "HippoRAG: Neurobiologically Inspired Long-Term Memory for Large Language Models",
 NeurIPS 2024.
 Code: OSU-NLP-Group/HippoRAG@b144c46 (branch legacy), src/hipporag.py and create_graph.py.
-Follows: the paper: names of one triple are joined, each name of the question begins the walk at its nearest
-name, less where many records hold it, PageRank walks on half of the time, and a record counts what the names
-of its triples count, each as often as it is in one. Where a name was only nearly found, half of the score is
-by meaning (`doc_ensemble`).
-Differs: the graph is of the records nearest to the question, by meaning and words, and of those that these
-are joined to by names. Names of the question are found by rule; the nearest is the one that shares most
-words, where the code compares vectors, and there are no edges between names that are only alike (cosine from
-.8 on).
-Without a model: names are found by rule, and those of one record are joined. What was said in a conversation
-has its words, but stop-words, for names.
+Follows: the paper: names of one triple are joined. Each name of the question begins the walk at its nearest
+name, with less weight if many records hold it. PageRank walks on half of the time. A record scores the sum of
+its names, each as often as it is in a triple. If a name is only nearly found, half of the score is by meaning
+(`doc_ensemble`).
+Differs: the graph has the records nearest to the question, by meaning and words, and the records that share
+names with these. Rules find the names of the question; the nearest name shares most words with it, where the
+code compares vectors. There are no edges between names that are only alike (cosine from .8 on).
+Without a model: rules find the names, and those of one record are joined. The names of a message are its
+words without stop-words.
 """
 
 from collections import Counter

@@ -1,18 +1,18 @@
-"""HippoRAG 2: records and what they name are one graph, and a walk from the question's facts orders it.
+"""HippoRAG 2: records and names are one graph, and a walk from the question's facts orders the records.
 
 Paper: Gutiérrez et al., "From RAG to Memory: Non-Parametric Continual Learning for Large Language Models",
 ICML 2025.
 Code: OSU-NLP-Group/HippoRAG@c617143, src/hipporag/HippoRAG.py and utils/config_utils.py.
-Follows: the code: names get the mean score of their facts, each by the number of records with that name, the
-first five of them begin the walk, every record a little; PageRank orders the records. Without a fact that
-helps meaning alone does. `damping` is the chance to walk on, as in igraph.
-Differs: the graph is of the records nearest to the question, by meaning and words, and of those that these
-are joined to by names, not of the whole store. A fact scores as its record does; it has no vector of its own.
-The same name is the same node: there are no edges between names that are only alike (cosine from .8 on).
-Answers in several steps are left out.
-Without a model: names are found by rule, a record is a fact of all that it names, and none is filtered. What
-was said in a conversation has its words, but stop-words, for names; where there is nothing else, the words of
-the question begin the walk, as in the paper's ablation "NER to node".
+Follows: the code: a name gets the mean score of its facts, divided by the number of records with that name.
+The first five names begin the walk, and every record a little. PageRank orders the records. Without a helpful
+fact meaning alone orders them. `damping` is the chance to walk on, as in igraph.
+Differs: the graph has the records nearest to the question, by meaning and words, and the records that share
+names with these, not the whole store. A fact has its record's score and no vector of its own. Equal names are
+one node; there are no edges between names that are only alike (cosine from .8 on). Answers in several steps
+are left out.
+Without a model: rules find the names, a record is one fact of all its names, and no fact is filtered. The
+names of a message are its words without stop-words. If there is nothing else, the words of the question begin
+the walk, as in the paper's ablation "NER to node".
 """
 
 from collections import Counter, defaultdict

@@ -1,13 +1,14 @@
-"""LD-Agent: the one memory that shares most words with the question, the more the newer it is.
+"""LD-Agent: the one memory that shares most words with the question; newer memories count more.
 
 Paper: Li et al., "Hello Again! LLM-powered Personalized Agent for Long-term Dialogue", NAACL 2025.
 Code: leolee99/LD-Agent@20c1a67, Module/EventMemory.py and config.py.
-Follows: the code: e^(−1e-7·seconds) · ½(c/|Q| + c/|R|) over the ten nearest by meaning, and one memory is
-told, which has to share a word; its filter by distance is commented out there, and here left out.
-Differs: words are the terms of a text, where the code takes the nouns that spaCy finds. The ten nearest are
-sought among all records, not among the summaries of sessions alone, which `memory.optimize` makes a day.
-Personas are the profile's records, which stand in every note.
-Without a model: a day's summary is made of the first sentences of its records.
+Follows: the code: e^(−1e-7·seconds) · ½(c/|Q| + c/|R|) over the ten nearest by meaning. One memory is told,
+and it must share a word with the question. The filter by distance is commented out in the code, and left out
+here.
+Differs: words are the terms of a text; the code takes the nouns that spaCy finds. The ten nearest are sought
+among all records, not only among summaries of sessions; `memory.optimize` makes a summary a day. Personas are
+the profile's records, which are in every note.
+Without a model: a day's summary has the first sentences of its records.
 """
 
 import math
@@ -83,7 +84,7 @@ def ld_agent(c: Constants) -> Recipe:
 
 PUBLISHED: Final = Published(
     "ld_agent",
-    "the one memory that shares most words with the question, the newer the more",
+    "the one memory that shares most words with the question; newer ones count more",
     __doc__ or "",
     ld_agent,
     Constants,

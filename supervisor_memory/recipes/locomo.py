@@ -1,14 +1,14 @@
-"""LoCoMo's own retrieval: observations, each embedded with the date it was made on.
+"""LoCoMo's own retrieval: observations, each embedded with its date.
 
 Paper: Maharana et al., "Evaluating Very Long-Term Conversational Memory of LLM Agents", ACL 2024.
 Code: snap-research/locomo@3eb6f2c, task_eval/get_facts.py (--use-date) and scripts/evaluate_rag_gpts.sh.
-Follows: the code: an observation is embedded as "date. observation", and the k nearest are told; a dialog or
+Follows: the code: an observation is embedded as "date. observation", and the k nearest are told. A dialog or
 a summary may be the unit instead.
-Differs: the embedder is the memory's, not dragon. An observation is what is read from a message, or a text
-that is given as it is; a summary tells a day, not a session. A note has the day before each text, in its own
-form, without the hour. Reflections, and what a speaker is shown of both in a dialogue, are left out: they are
-made for writing dialogues, not for answering.
-Without a model: observations are read by rules, a day's summary is made of the first sentences.
+Differs: the embedder is the memory's, not dragon. An observation is a statement from a message, or a text
+that is given as it is; a summary covers a day, not a session. A note has the day before each text, in its own
+form, without the hour. Reflections, and what a speaker of a dialogue is shown of both, are left out: they
+serve to write dialogues, not to answer questions.
+Without a model: rules read the observations, and a day's summary has the first sentences.
 """
 
 import time

@@ -1,16 +1,15 @@
-"""Mem0: each fact is added, merged, taken back or skipped, as a model sees it beside the nearest ones.
+"""Mem0: a model reads each fact beside the nearest ones, and adds, merges, takes back or skips it.
 
 Paper: Chhikara et al., "Mem0: Building Production-Ready AI Agents with Scalable Long-Term Memory", 2025.
 Code: mem0ai/mem0@fbee8d5c2, mem0/memory/main.py, of mid 2025; what is there now is `mem0_now`.
-Follows: the paper: facts are extracted, each is compared with the nearest, and one of ADD, UPDATE, DELETE
-and NOOP is done. Search is by meaning alone.
-Differs: a record that UPDATE or DELETE changes keeps its earlier versions. In a turn nobody waits for the
-model: rules decide, and it is asked of what waits in the queue, of extraction and operation in one call. A
-fact that is written or added is decided on alone, beside notes of its own kind: the nearest of the ten that
-words and meaning find. ADD keeps the fact's own words. An answer of the model that is none of the four leaves
-it to the rules; the code then does nothing. By the rules what contradicts a note takes its place, where the
-code takes the note away and adds nothing; "I love plum cake" beside "I like plum cake" is a fact of its own
-to them where no vectors say that it is the same.
+Follows: the paper: facts are extracted, each is compared with the nearest, and one of ADD, UPDATE, DELETE and
+NOOP is done. Search is by meaning alone.
+Differs: a record that UPDATE or DELETE changes keeps its earlier versions. No turn waits for the model: rules
+decide first, and the model reads the queue later, with extraction and operation in one call. A fact that is
+written or added is decided on alone, beside notes of its own kind: the nearest of the ten that words and
+meaning find. ADD keeps the words of the fact. An answer that is none of the four is left to the rules; the
+code then does nothing. By the rules a contradicting fact replaces the note; the code removes the note and
+adds nothing. Without vectors the rules keep "I love plum cake" and "I like plum cake" as two facts.
 Without a model: facts are read and compared by the rules of the default recipe.
 """
 

@@ -2,14 +2,14 @@
 
 Paper: Chhikara et al., "Mem0: Building Production-Ready AI Agents with Scalable Long-Term Memory", 2025.
 Code: mem0ai/mem0@8d5b786, mem0/utils/scoring.py (score_and_rank) and mem0/memory/main.py.
-Follows: the code. The paper's ADD, UPDATE, DELETE and NOOP are no longer in it (see `mem0`), nor its graph,
+Follows: the code. It no longer has the paper's ADD, UPDATE, DELETE and NOOP (see `mem0`), nor the graph,
 which became a boost for entities.
-Differs: entities are identifiers and names by rule, the same where they are the same words, so that their
-similarity is 1 (the code asks a model and compares vectors, from .5 on); how many records hold an entity is
+Differs: rules find entities: identifiers and names. Entities with the same words are the same, so their
+similarity is 1; the code asks a model and compares vectors, from .5 on. The records that hold an entity are
 counted among the candidates. Later code has an optional recency, off by default, which is left out. Without
-vectors words and entities count alone. Facts, the threshold of a note and its form are the default
-recipe's.
-Without a model: facts are read by rules.
+vectors words and entities count alone. Facts, the threshold of a note and its form are those of the default
+recipe.
+Without a model: rules read the facts.
 """
 
 import math

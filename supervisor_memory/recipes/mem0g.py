@@ -1,13 +1,13 @@
-"""Mem0 with a graph: beside the facts nearest, the relations of what the question names.
+"""Mem0 with a graph: the nearest facts, and the relations of the names in the question.
 
 Paper: Chhikara et al., "Mem0: Building Production-Ready AI Agents with Scalable Long-Term Memory", 2025.
 Code: mem0ai/mem0@a488e1904, mem0/memory/graph_memory.py; the graph has been removed since.
-Follows: the code: a model tells the triples of a text; of those at the nodes that the question names, a
-hundred at most, the five that BM25 puts first are told. The facts are `mem0`'s.
-Differs: a triple is kept with the record it was read from, and goes with it, so that no model is asked which
-relations no longer hold. A name is a node's where they share their words (from .7 on; the code compares
-vectors), and is found in the question by rule; a record is found by it only where its own text names it, too.
-BM25 counts the words of a relation one by one. The record is told, not the triple alone.
+Follows: the code: a model reads the triples of a text. Of the triples at the question's nodes, at most a
+hundred, BM25 chooses five. The facts are those of `mem0`.
+Differs: a triple is kept with its record and removed with it, so no model is asked which relations no longer
+hold. A name belongs to a node if they share their words (from .7 on; the code compares vectors), and rules
+find it in the question. A record is found by a name only if its own text has it. BM25 counts the words of a
+relation one by one. The whole record is told, not the triple alone.
 Without a model: there are no triples, and it is `mem0`.
 """
 
@@ -75,5 +75,5 @@ def mem0g(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "mem0g", "mem0, and the relations of what the question names", __doc__ or "", mem0g, Constants
+    "mem0g", "mem0, and the relations of the names in the question", __doc__ or "", mem0g, Constants
 )

@@ -1,15 +1,15 @@
-"""MemGPT: core memory in every prompt, what was said within reach, and an archive in pages of five.
+"""MemGPT: core memory in every prompt, searchable messages, and an archive in pages of five.
 
 Paper: Packer et al., "MemGPT: Towards LLMs as Operating Systems", 2023.
 Code: letta-ai/letta@0712141af, memgpt/agent.py, memory.py, constants.py and functions/function_sets/base.py.
-Follows: the code: a section of core memory has 2,000 characters; the archive is searched by meaning, in pages
-of five; when a conversation is over the window its oldest messages, up to .75 of the tokens and never the
+Follows: the code: a section of core memory has 2,000 characters. The archive is searched by meaning, in pages
+of five. When a conversation exceeds the window, its oldest messages, up to .75 of the tokens and never the
 last three, become one summary, which is summed up again with the next.
-Differs: core memory is the profile and what is pinned; its persona is the host's prompt. What is over the
-limit of core memory is found by searching, where the code refuses to write it. The conversation itself is
-the host's to show; it is summed up by `memory.optimize`, and stays as it is. A text is kept whole, not in
-chunks of 300 tokens. What the model would do by tools is `memgpt_agent`.
-Without a model: a summary is made of first sentences.
+Differs: core memory is the profile and the pinned records; the persona is the host's prompt. Records over the
+limit of core memory are found by search; the code refuses to write them. The host shows the conversation
+itself; `memory.optimize` sums it up and leaves it as it is. A text is kept whole, not in chunks of 300
+tokens. The tools of the model are in `memgpt_agent`.
+Without a model: a summary has the first sentences.
 """
 
 from collections.abc import Sequence
@@ -141,7 +141,7 @@ def memgpt(c: Constants) -> Recipe:
 
 PUBLISHED: Final = Published(
     "memgpt",
-    "core memory always, the archive in pages, a summary of what is over",
+    "core memory in every note, an archive in pages, a summary of old messages",
     __doc__ or "",
     memgpt,
     Constants,

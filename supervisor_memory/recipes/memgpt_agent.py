@@ -1,14 +1,14 @@
-"""MemGPT with tools: a model pages through what was said and through the archive, three steps at most.
+"""MemGPT with tools: a model pages through messages and archive, in at most three steps.
 
 Paper: Packer et al., "MemGPT: Towards LLMs as Operating Systems", 2023.
 Code: letta-ai/letta@0712141af, memgpt/functions/function_sets/base.py; intellistream/SAGE@18ab7a0,
 memgpt_agent: six tools, three steps.
-Follows: the code: conversation_search finds a string whatever its case, conversation_search_date a range of
-days, both the oldest first; archival_memory_search goes by meaning; each gives a page of five.
-Differs: core_memory_append and archival_memory_insert are one question to the model for each text, whether it
-belongs into core memory, and core_memory_replace is what the judge of the default does with a statement that
-another contradicts: nobody has to quote it letter by letter. A call that is none ends the search. In a turn
-nobody waits for a model, so that what a turn keeps by itself goes where its kind says. The rest is `memgpt`.
+Follows: the code: conversation_search finds a string in any case, conversation_search_date a range of days,
+both oldest first; archival_memory_search goes by meaning. Each gives a page of five.
+Differs: core_memory_append and archival_memory_insert are one question to the model about each text: whether
+it belongs into core memory. core_memory_replace is the default judge's decision about a contradicting
+statement, so nobody has to quote letter by letter. An answer without a call ends the search. No turn waits
+for a model, so a record from a turn goes where its kind says. The rest is `memgpt`.
 Without a model: it is `memgpt`.
 """
 
@@ -139,7 +139,7 @@ def memgpt_agent(c: Constants) -> Recipe:
 
 PUBLISHED: Final = Published(
     "memgpt_agent",
-    "memgpt, and a model that looks up what it asks for",
+    "memgpt, and a model that searches in up to three steps",
     __doc__ or "",
     memgpt_agent,
     Constants,

@@ -1,15 +1,14 @@
-"""MemoryBank: what is recalled is kept longer, what is not fades, and a day is told in a digest.
+"""MemoryBank: recalled records are kept longer, others fade, and each day gets a digest.
 
 Paper: Zhong et al., "MemoryBank: Enhancing Large Language Models with Long-Term Memory", AAAI 2024.
 Code: zhongwanjun/MemoryBank-SiliconFriend@cf61c41, memory_bank/memory_retrieval/forget_memory.py.
-Follows: the paper: R = e^(−t/S), S begins with 1 and grows by 1 each time; the scale of 5 days is the
-code's, and so is that days are whole.
-Differs: the code has e^(−t·S/5), by which what was recalled more is forgotten sooner. It forgets by lot,
-with the chance 1 − R; ours forgets what is retained less than a floor, so that a plan can be looked at
-before. Forgetting and digests are chores of `memory.optimize`. Profiles, identities and what is pinned
-stay. Turns are found whole, so that nothing is widened to its neighbours. No portrait of the user is made:
-the profile's records are it.
-Without a model: a day's digest is made of the first sentences of its records.
+Follows: the paper: R = e^(−t/S); S begins with 1 and grows by 1 with each recall. The scale of 5 days and
+whole days are from the code.
+Differs: the code has e^(−t·S/5), which forgets often recalled records sooner. It forgets at random with the
+chance 1 − R; ours forgets records below a floor, so that a plan can be shown first. Forgetting and digests
+are chores of `memory.optimize`. Profiles, identities and pinned records stay. Turns are found whole, so none
+is widened to its neighbours. No portrait of the user is made; the profile's records stand for it.
+Without a model: a day's digest has the first sentences of its records.
 """
 
 from dataclasses import dataclass, replace
@@ -45,7 +44,7 @@ def memorybank(c: Constants) -> Recipe:
 
 PUBLISHED: Final = Published(
     "memorybank",
-    "found by meaning; what is recalled is kept longer; a digest a day",
+    "search by meaning; recalled records are kept longer; a digest a day",
     __doc__ or "",
     memorybank,
     Constants,

@@ -1,18 +1,19 @@
-"""MemoryOS: what is said is kept short, then in segments by topic, and of what is hot a portrait is drawn.
+"""MemoryOS: pages move to segments by topic, and hot segments are read for a portrait of the user.
 
 Paper: Kang et al., "Memory OS of AI Agent", EMNLP 2025.
 Code: BAI-LAB/MemoryOS@1d71706, memoryos-pypi/memoryos.py, updater.py, mid_term.py, retriever.py.
-Follows: the code: over ten pages the oldest leave short-term memory; a model sums up those of an episode by
-topics, and each joins the segment nearest by cosine and keywords, from .6 on, or begins one. Of the five
-segments nearest to the question the seven nearest pages are told, with all of short-term memory, and twenty
+Follows: the code: over ten pages the oldest leave short-term memory. A model sums up the pages of an episode
+by topic. Each topic joins the segment nearest by cosine and keywords, from .6 on, or begins a new one. A note
+has the seven nearest pages of the five segments nearest to the question, all of short-term memory, and twenty
 lines of knowledge. A segment of heat 5 or more (visits + pages + e^(−hours/24)) is read for the portrait and
-for knowledge, and its visits and pages count from 0 again; the segment visited least is forgotten first.
-Differs: a page is a record, not a pair of messages, which are quoted beside. Moves, segments and portraits
-are chores of `memory.optimize`, not of a turn; until they have run all pages are sought. A segment's visits
-are the most reads of any of its pages. When a page is deleted its segment goes, and is made anew of the
-others. The paper has 7 pages and 200 segments. Knowledge of the assistant is not kept apart.
-Without a model: an episode of a conversation is a segment, in the words of its first sentences; the portrait
-is the profile's records.
+for knowledge; its visits and pages then count from 0 again. The segment with the fewest visits is forgotten
+first.
+Differs: a page is a record, not a pair of messages; messages are quoted beside it. Moves, segments and
+portraits are chores of `memory.optimize`, not of a turn; until they have run, all pages are searched. The
+visits of a segment are the most reads of any of its pages. When a page is deleted, its segment is made again
+from the others. The paper has 7 pages and 200 segments. Knowledge of the assistant is not kept apart.
+Without a model: an episode of a conversation is a segment, with the words of its first sentences; the
+portrait is the profile's records.
 """
 
 import math

@@ -1,13 +1,13 @@
-"""SCM: what does not fit is dropped, told in summary or told raw, hit by hit.
+"""SCM: each hit is dropped, summarised or told raw, so that the note fits its budget.
 
 Paper: Liang et al., "Unleashing Infinite-Length Input Capacity for Large-scale Language Models with
 Self-Controlled Memory System", 2023.
 Code: wbbeyourself/SCM4LLMs@05456d0, core/chat.py (ChatBot) and dialogue_test.py.
-Follows: the code, where hits are ordered by cosine alone; the paper adds recency.
-Differs: what does not fit even as a summary is dropped, the least like the question first. The turn before
-this one is the host's to show. The note's own budget holds as well.
-Without a model: rules say whether memory is wanted; over the budget a hit below the threshold is dropped
-and any other told in summary, which is its first sentence and those with a term of the question.
+Follows: the code, which orders hits by cosine alone; the paper adds recency.
+Differs: a hit that does not fit even as a summary is dropped, the least similar to the question first. The
+host shows the turn before this one. The note's own budget holds as well.
+Without a model: rules decide whether memory is needed. Over the budget a hit below the threshold is dropped,
+and any other hit is summarised by its first sentence and its sentences with a term of the question.
 """
 
 from collections.abc import Iterable

@@ -1,13 +1,13 @@
-"""SeCom: a conversation is kept in segments, and a segment is found and told whole.
+"""SeCom: conversations are kept in segments, and a segment is found and told whole.
 
-Paper: Pan et al., "On Memory Construction and Retrieval for Personalized Conversational Agents" (SeCom),
-ICLR 2025.
+Paper: Pan et al., "On Memory Construction and Retrieval for Personalized Conversational Agents" (SeCom), ICLR
+2025.
 Code: microsoft/SeCom@1738e56, secom/secom.py.
-Follows: the code where its model fails to segment: runs of three exchanges; three segments are told. It is
-configured as in `configs/fast.yaml`, which compresses nothing and finds segments by BM25.
-Differs: a segment begins as soon as its session has enough messages, and a session's last few wait: they and
-facts are found beside the segments. How rare a word is BM25 takes from what was found, not from the whole
-store. LLMLingua-2, which compresses for `bm25.yaml` and `mpnet.yaml`, is a model of its own.
+Follows: the code for the case that its model fails to segment: runs of three exchanges; three segments are
+told. It is configured as in `configs/fast.yaml`, which compresses nothing and finds segments by BM25.
+Differs: a segment begins as soon as its session has enough messages. A session's last few messages wait; they
+and facts are found beside the segments. BM25 takes the rarity of a word from the hits, not from the whole
+store. LLMLingua-2, which compresses for `bm25.yaml` and `mpnet.yaml`, is left out; it is a model of its own.
 Without a model: the same.
 """
 

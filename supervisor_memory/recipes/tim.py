@@ -1,14 +1,14 @@
-"""TiM: a memory is sought in its group alone, and what comes is inserted, merged or forgets what was.
+"""TiM: a search reads one group of similar memories; a new memory is inserted, merged or replaces another.
 
 Paper: Liu et al., "Think-in-Memory: Recalling and Post-thinking Enable LLMs with Long-Term Memory", 2023.
 Code: none was published; intellistream/SAGE@be8d28cf, locomo_tim_pipeline.yaml, is another's.
-Follows: the paper: a vector's group is argmax([xR; −xR]); of the question's group the most similar are told,
-and a new thought is inserted, forgets another or is merged.
-Differs: a thought is what is read from a message, in its own words, not a triple that a model words. What a
-new one changes is sought in the whole store, not in its group alone; to the rules two texts whose vectors lie
-as close as those of two wordings are one thought, whatever they say. The paper names neither the number of
-groups nor of what is told. SAGE takes MinHash of letters, ten tables.
-Without a model: thoughts are read, merged and taken back by the rules of the default recipe.
+Follows: the paper: a vector's group is argmax([xR; −xR]). The most similar memories of the question's group
+are told, and a new thought is inserted, forgets another or is merged.
+Differs: a thought is a statement from a message, in its own words, not a triple that a model words. The
+thoughts that a new one changes are sought in the whole store, not in its group alone. To the rules two texts
+are one thought if their vectors lie as close as those of two wordings. The paper gives neither the number of
+groups nor of told thoughts. SAGE takes MinHash of letters, ten tables.
+Without a model: the rules of the default recipe read, merge and take back thoughts.
 """
 
 from dataclasses import dataclass, replace
@@ -50,5 +50,5 @@ def tim(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "tim", "sought in the group of the question alone; merged as it comes", __doc__ or "", tim, Constants
+    "tim", "search in the question's group alone; new records are merged", __doc__ or "", tim, Constants
 )

@@ -1,10 +1,10 @@
-"""TiM without its post-thinking: groups alone, and nothing is merged or forgotten.
+"""TiM without its post-thinking: groups alone, and no memory is merged or forgotten.
 
 Paper: Liu et al., "Think-in-Memory: Recalling and Post-thinking Enable LLMs with Long-Term Memory", 2023.
 Code: none was published; intellistream/SAGE@be8d28cf, locomo_tim_pipeline.yaml, is another's.
 Follows: the paper for the groups; SAGE for the rest, which has a `tim_basic` without the distillation.
-Differs: as `tim`, but that a record is only added.
-Without a model: thoughts are read by rules.
+Differs: as `tim`, but a record is only added.
+Without a model: rules read the thoughts.
 """
 
 from dataclasses import replace
@@ -23,5 +23,9 @@ def tim_basic(c: Constants) -> Recipe:
 
 
 PUBLISHED: Final = Published(
-    "tim_basic", "sought in the group of the question alone; only added", __doc__ or "", tim_basic, Constants
+    "tim_basic",
+    "search in the question's group alone; records are only added",
+    __doc__ or "",
+    tim_basic,
+    Constants,
 )
