@@ -1,5 +1,6 @@
 """The `Embedder` protocol, the calibration of its cosines, and the checks of its texts and vectors."""
 
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ Vector = npt.NDArray[np.float32]  # shape (dimension,), unit length
 Matrix = npt.NDArray[np.float32]  # shape (n, dimension), unit rows
 
 SMALLEST_NORM = 1e-9
+_SHORT, _LONG = 1e-3, 1e100
+"""Lengths between which no square of an entry that counts is out of range."""
 SURROGATES = re.compile("[\ud800-\udfff]")
 
 
@@ -107,8 +110,13 @@ def check_vector(vector: npt.ArrayLike, *, dimension: int, what: str) -> Vector:
     Raises:
         BadVector: Not a row of numbers, of another dimension, NaN, infinite or zero.
     """
-    unit: Vector = _unit_rows(_numbers(vector, shape=(dimension,), what=what)[np.newaxis, :], what=what)[0]
-    return unit
+    numbers = _numbers(vector, shape=(dimension,), what=what)
+    with np.errstate(over="ignore"):
+        length = math.sqrt(numbers.dot(numbers))
+    if _SHORT < length < _LONG:
+        unit: Vector = (numbers / length).astype(np.float32)
+        return unit
+    return _unit_rows(numbers[np.newaxis, :], what=what)[0]
 
 
 def check_matrix(matrix: npt.ArrayLike, *, rows: int, dimension: int, what: str) -> Matrix:

@@ -181,27 +181,20 @@ class Measured:
 
     def parts(self, rows: Sequence[int]) -> Sequence[FrozenDict]:
         """Signals of each row by name, without zeros and unknown ones."""
-        told: dict[str, npt.NDArray[np.floating]] = {"bm25": self.bm25, "context": self.context}
-        told |= {"share": self.share, **self.added}
-        if self.names is not None:
-            told["names"] = self.names
-        absent = [0.0] * len(told)
-        for name, values in (("cosine", self.cosine), ("match", self.match), ("coverage", self.coverage)):
-            if values is not None:
-                told[name] = values
-                absent.append(_ABSENT)
+        signals = {"bm25": self.bm25, "context": self.context, "share": self.share, **self.added}
+        others = {"cosine": self.cosine, "match": self.match, "coverage": self.coverage}
+        columns = [
+            *((name, values, 0.0) for name, values in (*signals.items(), ("names", self.names))),
+            *((name, values, _ABSENT) for name, values in others.items()),
+        ]
         places = np.array(rows, dtype=np.intp)
         found: list[dict[str, float]] = [{} for _ in rows]
-        columns = [values[places] for values in told.values()]
-        has = np.array(columns) > np.array(absent)[:, np.newaxis]
-        in_all: list[bool] = np.asarray(has.all(axis=1)).tolist()
-        for name, values, held, is_full in zip(told, columns, has, in_all, strict=True):
-            if is_full:
-                for parts, value in zip(found, values.tolist(), strict=True):
-                    parts[name] = value
+        for name, values, absent in columns:
+            if values is None:
                 continue
-            for place, value in zip(held.nonzero()[0].tolist(), values[held].tolist(), strict=True):
-                found[place][name] = value
+            for parts, value in zip(found, values[places].tolist(), strict=True):
+                if value > absent:
+                    parts[name] = value
         return [*map(FrozenDict, found)]
 
 
