@@ -58,17 +58,25 @@ def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
     """
     text = _plain(query)
     lowered = text.casefold()
-    people = {each: _plain(each).strip() for each in speakers}
-    people = {each: name for each, name in people.items() if name and name.casefold() not in _NO_PEOPLE}
+    people, short = _people(frozenset(speakers))
     named = {each for each, name in people.items() if name.casefold() in lowered and _is_named(name, text)}
-    for form, owners in _short_forms(people.values()).items():
-        if len(owners) == 1 and form.casefold() in lowered and _is_named(form, text):
-            named |= {each for each, name in people.items() if name in owners}
+    for form, owner in short.items():
+        if form in lowered and _is_named(form, text):
+            named |= {each for each, name in people.items() if name == owner}
     for word in _nicknames(text):
         owners = {name for name in people.values() if name.casefold().startswith(word)}
         if len(owners) == 1:
             named |= {each for each, name in people.items() if name in owners}
     return frozenset(named)
+
+
+@lru_cache(maxsize=64)  # of a namespace they seldom change
+def _people(speakers: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
+    """The people among speakers, each as a text spells them, and the short forms that only one of them has."""
+    people = {each: _plain(each).strip() for each in speakers}
+    people = {each: name for each, name in people.items() if name and name.casefold() not in _NO_PEOPLE}
+    short = _short_forms(people.values())
+    return people, {form: next(iter(owners)) for form, owners in short.items() if len(owners) == 1}
 
 
 def without_people(text: str, people: Collection[str]) -> str:

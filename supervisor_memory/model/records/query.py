@@ -124,10 +124,12 @@ class Weights:
         Raises:
             ValueError: there is no such signal, or see above.
         """
+        if not changed:
+            return DEFAULT
         names = [each.name for each in fields(cls)]
         if unknown := sorted(set(changed) - set(names)):
             raise ValueError(f"{unknown[0]} is no signal; there are {', '.join(names)}")
-        return cls(**changed) if changed else DEFAULT
+        return cls(**changed)
 
 
 _MOST = 1_000
