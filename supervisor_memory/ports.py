@@ -8,7 +8,7 @@ import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Hashable, Mapping, MutableMapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from operator import attrgetter
@@ -220,7 +220,7 @@ class ReadStore(NoStore, Protocol):
         *,
         limit: int,
         least: float = 0.0,
-        among: Sequence[Record] = (),
+        among: Iterable[Record] = (),
     ) -> Hits:
         """The records that some texts are joined to by what they name; empty when it failed (then noted).
 
@@ -497,7 +497,7 @@ class _ReadStore(_NoStore):
         *,
         limit: int,
         least: float = 0.0,
-        among: Sequence[Record] = (),
+        among: Iterable[Record] = (),
     ) -> Hits:
         walk = getattr(self._services.backend, "related", None)  # as `Relates` has it
         if walk is not None:

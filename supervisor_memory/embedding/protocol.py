@@ -113,10 +113,10 @@ def check_vector(vector: npt.ArrayLike, *, dimension: int, what: str) -> Vector:
     numbers = _numbers(vector, shape=(dimension,), what=what)
     with np.errstate(over="ignore"):
         length = math.sqrt(numbers.dot(numbers))
-    if _SHORT < length < _LONG:
-        unit: Vector = (numbers / length).astype(np.float32)
+    if not _SHORT < length < _LONG:
+        unit: Vector = _unit_rows(numbers[np.newaxis, :], what=what)[0]
         return unit
-    return _unit_rows(numbers[np.newaxis, :], what=what)[0]
+    return (numbers / length).astype(np.float32)
 
 
 def check_matrix(matrix: npt.ArrayLike, *, rows: int, dimension: int, what: str) -> Matrix:

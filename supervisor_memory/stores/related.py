@@ -5,7 +5,7 @@ when it is asked for. So a record that was changed, deleted or erased, that wait
 another user's, is on no way: only what a search may find is walked over.
 """
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from itertools import accumulate, islice
 from math import ceil
@@ -59,7 +59,7 @@ def related(
 
 
 def related_among(
-    records: Sequence[Record], seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0
+    records: Iterable[Record], seeds: Sequence[Seed], query: Query, *, limit: int, least: float = 0.0
 ) -> Hits:
     """As `related`, over the given records only, for stores that cannot walk.
 
@@ -154,16 +154,13 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        ids = frozenset(seed.record_id for seed in seeds if seed.record_id)
-        self._of_seeds = keys(ids) if ids else {}
-        begun = {seed.record_id for seed in self._seeds}
-        self._begun = frozenset(self._rows_of(key for id_, key in self._of_seeds.items() if id_ in begun))
-        self._most_left_out = len({seed.record_id for seed in seeds})
+        self._keys_of, self._ids = keys, {seed.record_id for seed in seeds}
+        self._begun = self._rows_of({seed.record_id for seed in self._seeds})
 
     @cached_property
-    def _left_out(self) -> Collection[int]:
+    def _left_out(self) -> frozenset[int]:
         """The rows of all seeds; computed late, since most walks reach nothing."""
-        return frozenset(self._rows_of(self._of_seeds.values()))
+        return self._rows_of(self._ids)
 
     def hits(self, limit: int, least: float) -> Hits:
         starts = [_start(seed.text, seed.weight) for seed in self._seeds]
@@ -176,7 +173,7 @@ class _Walk:
             own=self._begun.intersection,
             is_any=self._is_any,
             least=least,
-            most=limit + self._most_left_out,
+            most=limit + len(self._ids),
         )
         told = self._first_visible(reached, limit)
         if not told:
@@ -222,11 +219,11 @@ class _Walk:
                 break
         return dict(islice(found.items(), GO_ON))
 
-    def _rows_of(self, keys: Iterable[int]) -> Iterator[int]:
-        for key in keys:
-            for index, first in zip(self._indexes, self._keys, strict=False):
-                if (row := index.row(key)) is not None:
-                    yield first + row
+    def _rows_of(self, ids: Iterable[str | None]) -> frozenset[int]:
+        keys = self._keys_of([*filter(None, ids)])
+        firsts = [*zip(self._indexes, self._keys, strict=False)]
+        rows = ((index.row(key), first) for key in keys.values() for index, first in firsts)
+        return frozenset(first + row for row, first in rows if row is not None)
 
     def _look(self, rows: Sequence[int]) -> None:
         """Read the records of rows, those that the searcher may see."""

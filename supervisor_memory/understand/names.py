@@ -70,9 +70,9 @@ def named_people(query: str, speakers: Collection[str]) -> frozenset[str]:
     return frozenset(named)
 
 
-@lru_cache(maxsize=64)  # of a namespace they seldom change
+@lru_cache(maxsize=64)  # those of a namespace seldom change
 def _people(speakers: frozenset[str]) -> tuple[Mapping[str, str], Mapping[str, str]]:
-    """The people among speakers, each as a text spells them, and the short forms that only one of them has."""
+    """The people among speakers, each as a text spells them, and short forms that one of them alone has."""
     people = {each: _plain(each).strip() for each in speakers}
     people = {each: name for each, name in people.items() if name and name.casefold() not in _NO_PEOPLE}
     short = _short_forms(people.values())

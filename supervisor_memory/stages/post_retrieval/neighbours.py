@@ -8,6 +8,7 @@ records that name it too (`signals/walk.py`); docs/relations.md shows what it fi
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import chain
 from math import ceil
 
 from supervisor_memory.flow import Recalling
@@ -58,7 +59,7 @@ def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
     stay = plan.hits.items[: None if most is None else most - places]  # whatever is added
     begun = {seed.record_id for seed in seeds}
     seeds += [Seed("", 0.0, hit.record.id) for hit in stay if hit.record.id not in begun]
-    among = [*(hit.record for hit in plan.hits), *(each.hit.record for each in plan.dropped)]
+    among = (hit.record for hit in chain(plan.hits, (each.hit for each in plan.dropped)))
     limit = places + len(plan.hits) - len(stay)
     near = view.related(seeds, plan.query, limit=limit, least=least, among=among)
     if turn.explain:
