@@ -52,7 +52,7 @@ def measured(
         if source is not None:
             options["backend"] = copied(source.backend, user_id)
         with SupervisorMemory(settings, **options) as memory:
-            ids = _filled(memory, each, told) if source is None else {}
+            ids = _fill_memory(memory, each, told) if source is None else {}
             if upkeep:
                 memory.optimize(user_id=user_id)
             told.records += len(memory.get_all(user_id=user_id))
@@ -63,7 +63,7 @@ def measured(
     return told
 
 
-def _filled(memory: SupervisorMemory, held: Held, told: Measured) -> dict[str, str]:
+def _fill_memory(memory: SupervisorMemory, held: Held, told: Measured) -> dict[str, str]:
     """Write the items of a set into a memory, and add the time; returns record id → item id."""
     begun = time.process_time()
     results = memory.add_many([dict(item) for item in held.items.values()], user_id=USER, infer=False)

@@ -30,7 +30,7 @@ class Mover:
     trail: Trail
 
     def export(self, file: File, *, user_id: str | None, resume: bool, progress: Progress | None) -> Moved:
-        self._tell(user_id, "file")
+        self._audit_leaving(user_id, "file")
         tally = Tally()
         with output(file, written_at=self.services.clock(), user_id=user_id, resume=resume) as out:
             done, whole = out.records, self._amount(user_id)
@@ -88,7 +88,7 @@ class Mover:
         if target is self.services.backend:
             raise SettingsError("the target is the store itself; pass another one")
         _moving(target)
-        self._tell(user_id, target.name)
+        self._audit_leaving(user_id, target.name)
         arrival = Arrival(partial(self._take, target, redactor or Redactor(), Counter()), Tally())
         done, whole = 0, self._amount(user_id)
         for page in self._pages(user_id, after=None):
@@ -125,7 +125,7 @@ class Mover:
         wheres = Filter(user_id=user_id, statuses=None).everywhere()
         return sum(self._ports().store(self.services.backend.count, where) for where in wheres)
 
-    def _tell(self, user_id: str | None, to: str) -> None:
+    def _audit_leaving(self, user_id: str | None, to: str) -> None:
         """Audit that records are about to leave the store."""
         owner = _owner(user_id)
         _moving(self.services.backend)

@@ -135,9 +135,9 @@ class Shortening:
 
     def _standing(self, lines: Sequence[Line], new: Line) -> Iterator[Line]:
         """The lines without those whose figures or statement the new line replaces."""
-        denied = _figures(" ".join(each[0] for each in _CONTRAST.finditer(_joined(new.text))))
+        denied = _figures(" ".join(each[0] for each in _CONTRAST.finditer(_whole_numbers(new.text))))
         rivals = [each.text for each in lines if each.message_id != new.message_id and marks(each.text)]
-        gone = {each for each in rivals if denied & _figures(_joined(each))}
+        gone = {each for each in rivals if denied & _figures(_whole_numbers(each))}
         if marks(new.text) and read(new.text).announces and new.section != "asked":
             least = self._services.settings.duplicate_threshold
             judged = zip(rivals, verdicts(new.text, [*map(Compared, rivals)], None), strict=True)
@@ -220,7 +220,7 @@ def _is_question(line: Line) -> bool:
     return line.section == "next" and line.text.rstrip().endswith(_ASKS)
 
 
-def _joined(text: str) -> str:
+def _whole_numbers(text: str) -> str:
     """The text with each number in a piece: no comma and no point in it ends a clause."""
     return _IN_NUMBERS.sub("·", text)
 

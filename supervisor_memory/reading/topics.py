@@ -77,13 +77,13 @@ def table_of_contents(
             first; one that does not fit is left out.
     """
     grouped: dict[_Key, list[Record]] = {}
-    for record in sorted(records, key=_place):
+    for record in sorted(records, key=_order_key):
         grouped.setdefault((record.kind, frozenset(_names(record))), []).append(record)
     topics = _fitting((_topic(each, count_tokens) for each in grouped.values()), most_tokens, count_tokens)
     return sorted(topics, key=lambda topic: KINDS.index(topic.kind))
 
 
-def _place(record: Record) -> tuple[bool, float, float, str]:
+def _order_key(record: Record) -> tuple[bool, float, float, str]:
     return record.metadata.get("pinned") is not True, -importance(record), -record.updated_at, record.id
 
 
@@ -127,10 +127,10 @@ def _names(record: Record) -> Sequence[str]:
     names = told.split("&") if isinstance(told, str) else told
     given = [name for name in names if isinstance(name, str)] if isinstance(names, list) else []
     plain = (_name(name) for name in given[:_MOST_NAMES])
-    return list(dict.fromkeys(filter(None, plain))) or [_name(_about(record)) or _NOBODY]
+    return list(dict.fromkeys(filter(None, plain))) or [_name(_topic_of(record)) or _NOBODY]
 
 
-def _about(record: Record) -> str:
+def _topic_of(record: Record) -> str:
     """Name a record's topic: a definition's term, a preference's holder, else the agent that brought it."""
     source = record.source
     if record.kind == "domain-facts" and record.subject:

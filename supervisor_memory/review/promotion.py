@@ -116,7 +116,7 @@ def foreseen(record: Record, services: Services, view: ReadStore) -> Promotion:
         )
     if record.status != "active":
         raise RecordNotFound(f"record {record.id} is {record.status}, and nobody reads it", id=record.id)
-    shared = _shared(record, owner, view.now)
+    shared = _shared_copy(record, owner, view.now)
     text = shared.content
     if record.attribute == GUIDELINE:  # a note holds as many lessons as fit, but which depends on its task
         lessons, tongue = lessons_of(shared.metadata), str(shared.metadata["language"])
@@ -169,7 +169,7 @@ def promoted(
             id=record.id,
             names=tuple(asked),
         )
-    new = _shared(record, team_of(services), view.now)
+    new = _shared_copy(record, team_of(services), view.now)
     author: Mapping[str, Any] = {}
     if on_erase == "erase":
         author = {AUTHOR: record.user_id, PROMOTED: record.id}
@@ -206,7 +206,7 @@ def promoted(
     return WriteResult(new.id, "added", done.saved, "promoted", 1, done.applied)
 
 
-def _shared(record: Record, owner: str, now: float) -> Record:
+def _shared_copy(record: Record, owner: str, now: float) -> Record:
     """The copy that a team reads: without user, session, runs, tags and other metadata."""
     metadata: dict[str, Any] = {}
     if record.attribute == GUIDELINE:

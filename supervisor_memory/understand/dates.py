@@ -130,7 +130,7 @@ def _range(mention: Mention, today: date) -> DateRange | None:
 def _mentions(text: str) -> tuple[Mention, ...]:
     text = plain(text[:MAX_LENGTH])[:MAX_LENGTH]
     found = [_part(each, text) for each in _longest(find(text))]
-    found = [each for each in _joined(found, text) if _is_meant(each, text)]
+    found = [each for each in _ranges_joined(found, text) if _is_meant(each, text)]
     return tuple(_in_context(found, text))
 
 
@@ -173,7 +173,7 @@ def _part(mention: Mention, text: str) -> Mention:
     )
 
 
-def _joined(found: list[Mention], text: str) -> list[Mention]:
+def _ranges_joined(found: list[Mention], text: str) -> list[Mention]:
     """Join two ends into a range, and give the items of a list their neighbour's year."""
     joined: list[Mention] = []
     has_ends = False

@@ -141,22 +141,24 @@ def opening(text: str) -> Opening | None:
     if any(on):
         going = [each for each, goes in zip(rest, on, strict=True) if goes]
         others = [(each, asks) for each, asks, goes in zip(rest, asking, on, strict=True) if not goes]
-        besides = _joined(_topic(each) for each, asks in others if asks)
+        besides = _distinct(_topic(each) for each, asks in others if asks)
         is_bare = any(cue and not _has_object(rest, place) for place, cue in enumerate(cues))
         if not any(_topic(each, "goes_on") for each in going):  # what "it" is in "The moon: how far is it?"
             going += [each for each, asks in others if not asks and not _SENTENCES["of_oneself"].match(each)]
-        topic = _joined(_topic(each, "goes_on") for each in going)
+        topic = _distinct(_topic(each, "goes_on") for each in going)
         is_bare = is_bare if any(cues) else not topic
-        return Opening("go-on", topic, besides, is_bare, _joined(_unsure(each, "goes_on") for each in going))
+        return Opening(
+            "go-on", topic, besides, is_bare, _distinct(_unsure(each, "goes_on") for each in going)
+        )
     if any(asking):
         decided = _of_a_decision(said) if _OPENINGS["of_us"].search(said) else None
         return decided if decided and (decided.topic or decided.unsure) else None
-    topic = _joined(map(_topic, rest))
+    topic = _distinct(map(_topic, rest))
     if is_greeted:
         is_of_oneself = len(topic) <= _FEW_TERMS and not _SENTENCES["tells"].match(rest[0])
         return Opening("greeting") if is_of_oneself else None
     named = sum(bool(_topic(each)) for each in rest)
-    return Opening("named", topic, unsure=_joined(map(_unsure, rest))) if named == 1 else None
+    return Opening("named", topic, unsure=_distinct(map(_unsure, rest))) if named == 1 else None
 
 
 def _of_a_decision(said: str) -> Opening:
@@ -259,5 +261,5 @@ def _idle() -> frozenset[str]:
     return frozenset((*terms(" ".join(_SENTENCES.listed("idle_words"))), *characters))
 
 
-def _joined(topics: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
+def _distinct(topics: Iterable[tuple[str, ...]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(chain.from_iterable(topics)))

@@ -374,7 +374,7 @@ class Beginnings:
             known, is_unsure = self._known_before([*sent, *found.added], scope)
             added = (m for m in found.added if m.id not in known.ids)
             words += [m for m in added if plain(m.text) not in known.texts]
-            words += new_words(sent, _joined(known, found.left, sent), trusts_digests=not is_unsure)
+            words += new_words(sent, _with_thread(known, found.left, sent), trusts_digests=not is_unsure)
         asked = words[-1] if words else self._last_question(sent, found, scope)
         if not words and asked is not None and asked.id and _is_unfinished(snapshot, config):
             words = [asked]  # its id makes sure that it is written once, even if the process got that far
@@ -409,7 +409,7 @@ class Beginnings:
         if before is snapshot:
             return Found(tuple(held), values=values_of(snapshot.values), is_kept=True)
         left = messages_of(before.values, self.keys) if before is not None else []
-        known = _joined(Known(), left)
+        known = _with_thread(Known(), left)
         texts = {m.id: m.text for m in left if m.id}
         added = [
             m
@@ -506,7 +506,7 @@ def _is_unfinished(snapshot: Snapshot | None, config: RunnableConfig) -> bool:
     return not is_addressed and bool(getattr(snapshot, "next", ()))
 
 
-def _joined(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
+def _with_thread(known: Known, left: Iterable[BaseMessage], sent: Iterable[BaseMessage] = ()) -> Known:
     """Add the thread's messages to the known ones, except ids that are sent with another text now."""
     now = {m.id: m.text for m in sent if m.id}
     human = [m for m in left if isinstance(m, HumanMessage)]

@@ -63,7 +63,7 @@ class Address:
     @property
     def namespace(self) -> Namespace:
         """The namespace of its record."""
-        return _place(self.labels)
+        return _namespace_under(self.labels)
 
     @property
     def id(self) -> str:
@@ -86,7 +86,7 @@ def _id(labels: Labels, key: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _place(labels: Labels) -> Namespace:
+def _namespace_under(labels: Labels) -> Namespace:
     """The namespace for records under these labels; different labels have different namespaces."""
     owner = _owner(labels)
     if owner is not None and len(labels) == _USER:

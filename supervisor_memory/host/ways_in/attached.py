@@ -106,7 +106,7 @@ class _Here:
         self._graph = graph
 
     def state(self, config: RunnableConfig) -> StateSnapshot | None:
-        if not _keeps(self._graph):
+        if not _has_checkpointer(self._graph):
             return None
         held = self._wait(self._graph.get_state, self._graph.aget_state, config)
         if held.next != (START,):
@@ -115,7 +115,9 @@ class _Here:
         return held._replace(values=with_input(held.values, pending))
 
     def history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
-        return self._wait(self._history, self._ahistory, config, limit) if _keeps(self._graph) else []
+        return (
+            self._wait(self._history, self._ahistory, config, limit) if _has_checkpointer(self._graph) else []
+        )
 
     def _history(self, config: RunnableConfig, limit: int) -> list[StateSnapshot]:
         return list(self._graph.get_state_history(config, limit=limit))
@@ -139,7 +141,7 @@ class _OnLoop(_Here):
         return asyncio.run_coroutine_threadsafe(reading, self._loop).result()
 
 
-def _keeps(graph: Compiled) -> bool:
+def _has_checkpointer(graph: Compiled) -> bool:
     return graph.checkpointer not in (None, False, True)
 
 

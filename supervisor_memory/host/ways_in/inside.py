@@ -80,7 +80,7 @@ def runs_an_agent(tool: BaseTool) -> bool:
 
 def parts_of(thing: Any) -> Iterator[Any]:
     """The direct parts of an object that could be, or contain, an agent or a tool."""
-    yield from (part for part in _parts(thing) if _can_hold(part))
+    yield from (part for part in _direct_parts(thing) if _can_hold(part))
 
 
 def rewritten(thing: Any, change: Change, *, owners: bool = False) -> Any:
@@ -194,7 +194,7 @@ def with_tools(node: ToolNode, tools: dict[str, Any]) -> ToolNode:
     return clone
 
 
-def _parts(thing: Any) -> Iterable[Any]:
+def _direct_parts(thing: Any) -> Iterable[Any]:
     match thing:
         case BaseLanguageModel():
             return ()
@@ -213,7 +213,7 @@ def _parts(thing: Any) -> Iterable[Any]:
         case functools.partial():
             return [thing.func, *thing.args, *thing.keywords.values()]
         case MethodType():
-            return [*_parts(thing.__func__), *_attributes(thing).values()]
+            return [*_direct_parts(thing.__func__), *_attributes(thing).values()]
         case FunctionType():
             return [*_cells(thing), *_globals(thing), getattr(thing, "__wrapped__", None)]
     called = getattr(thing, "__call__", None)  # noqa: B004  # an object that is called
@@ -324,7 +324,7 @@ def _reclosed(
     function: FunctionType, again: Change, is_moved: Callable[[Any], bool]
 ) -> tuple[FunctionType, Callable[[], None]]:
     """Copy a function with new closure cells for changed values; also returns the call that fills them."""
-    own = {id(cell): CellType() for cell in _filled(function) if is_moved(cell.cell_contents)}
+    own = {id(cell): CellType() for cell in _filled_cells(function) if is_moved(cell.cell_contents)}
     cells = tuple(own.get(id(cell), cell) for cell in function.__closure__ or ())
     clone = FunctionType(
         function.__code__, function.__globals__, function.__name__, function.__defaults__, cells
@@ -336,7 +336,7 @@ def _reclosed(
     clone.__module__ = function.__module__
 
     def fill() -> None:
-        for cell in _filled(function):
+        for cell in _filled_cells(function):
             if id(cell) in own:
                 own[id(cell)].cell_contents = again(cell.cell_contents)
         vars(clone).update(again(vars(function)))
@@ -345,13 +345,13 @@ def _reclosed(
 
 
 def _looked_into(function: FunctionType, look: Change) -> FunctionType:
-    for cell in _filled(function):
+    for cell in _filled_cells(function):
         look(cell.cell_contents)
     look(vars(function))  # such as `__wrapped__`, the function under a decorator
     return function
 
 
-def _filled(function: FunctionType) -> Iterator[CellType]:
+def _filled_cells(function: FunctionType) -> Iterator[CellType]:
     for cell in function.__closure__ or ():
         with contextlib.suppress(ValueError):  # not filled yet
             cell.cell_contents  # noqa: B018

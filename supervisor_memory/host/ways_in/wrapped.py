@@ -98,12 +98,12 @@ def with_note(messages: MessagesLike, note: Note) -> Any:
         return f"{note.text}\n\n{messages}"
     several = list(messages) if isinstance(messages, Sequence) and not _is_pair(messages) else [messages]
     first = several[0] if several else None
-    if first is not None and (joined := _joined(first, note.text)) is not None:
+    if first is not None and (joined := _with_text(first, note.text)) is not None:
         return [joined, *several[1:]]
     return [_system(first, note.text), *several]
 
 
-def _joined(first: Any, text: str) -> Any:
+def _with_text(first: Any, text: str) -> Any:
     """A system message with the note at its end; None: it is none, or holds no plain text."""
     [read] = readable([first]) or (None,)
     if read is None or read.role != _SYSTEM:

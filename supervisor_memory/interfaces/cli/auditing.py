@@ -150,7 +150,7 @@ def verify(
             )
         signed = told_settings(env_file).anchor_key
         key = None if signed is None else signed.get_secret_value()
-        _tell(verified_exports(exported, anchors=anchors, key=key), json=json)
+        _print_verified(verified_exports(exported, anchors=anchors, key=key), json=json)
         return
     with opened(env_file) as memory:
         if (deep or state) and (name := memory.upkeep.shared_store()):
@@ -165,7 +165,7 @@ def verify(
                 state=state, deep=deep, anchors=anchors, archives=archive or (), progress=progress
             )
         log_id = memory.audit.log_id
-    _tell({log_id: found}, json=json)
+    _print_verified({log_id: found}, json=json)
 
 
 @audit.command()
@@ -341,7 +341,7 @@ def preview(
     tables.show_explanation(note.hits)
 
 
-def _tell(found: Mapping[str, Verified], *, json: bool) -> None:
+def _print_verified(found: Mapping[str, Verified], *, json: bool) -> None:
     """Print the result for each log, and set the exit code."""
     problems = [problem for log in found.values() for problem in log.problems]
     faults = [fault for log in found.values() for fault in log.faults]

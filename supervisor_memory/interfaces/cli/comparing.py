@@ -78,7 +78,7 @@ def compare(
     if json:
         print_json({**report, "differing": differing[: show or None]})
         return
-    _tell(report, len(questions))
+    _print_comparison(report, len(questions))
     for each in differing[:show]:
         typer.echo(one_line(f"{each['question'][:_LONGEST]}"))
         for name, ids in each["found"].items():
@@ -140,7 +140,7 @@ def _differing(rows: Sequence[Measured], questions: Sequence[Question], *, k: in
     return found
 
 
-def _tell(report: dict[str, Any], asked: int) -> None:
+def _print_comparison(report: dict[str, Any], asked: int) -> None:
     typer.echo(f"{counted(asked, 'question')}, {report['labelled']} of them with an answer that is known")
     for row in report["recipes"]:
         figures = "  ".join(f"{name} {value:.3f}" for name, value in row["figures"].items())

@@ -58,7 +58,7 @@ def export(
     with opened(env_file) as memory, bar("export") as progress:
         target = sys.stdout.buffer if file == _STANDARD else file
         moved = memory.export(target, user_id=user, resume=resume, progress=progress)
-    _tell(moved, json=json, quiet=file == _STANDARD)
+    _print_moved(moved, json=json, quiet=file == _STANDARD)
 
 
 def import_(
@@ -80,7 +80,7 @@ def import_(
     with _memory_to_fill(told_settings(env_file)) as memory, bar("import") as progress:
         source = sys.stdin.buffer if file == _STANDARD else file
         moved = memory.import_from(source, user_id=user, progress=progress, names_ok=tuple(name_ok or ()))
-    _tell(moved, json=json)
+    _print_moved(moved, json=json)
 
 
 def copy(
@@ -103,7 +103,7 @@ def copy(
     target = _target(settings, to, path)
     with existing_memory(settings) as memory, _memory_to_fill(target) as other, bar("copy") as progress:
         moved = memory.copy_to(other, user_id=user, progress=progress)
-    _tell(moved, json=json)
+    _print_moved(moved, json=json)
 
 
 def _target(settings: Settings, name: str, path: Path | None) -> Settings:
@@ -132,7 +132,7 @@ def bar(what: str) -> Iterator[Callable[[int, int], None]]:
         yield lambda done, total: progress.update(task, completed=done, total=max(done, total))
 
 
-def _tell(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
+def _print_moved(moved: "Moved", *, json: bool, quiet: bool = False) -> None:
     """Print the result. The first few refused records are named; `--json` names a thousand."""
     if json:
         print_json({"counts": moved.counts, "refused": [asdict(each) for each in moved.refused]})

@@ -260,7 +260,7 @@ def _sweeping(name: str, told: str) -> None:
         with opened_by(env_file) as memory:
             verb: Callable[..., Swept] = getattr(memory.review, name.replace("-", "_"))
             swept = verb(user_id=user, reviewer=login_of(by), dry_run=not yes, **which)
-        _tell(swept, json=json)
+        _print_swept(swept, json=json)
 
     review.command(name, help=told)(sweep)
 
@@ -310,7 +310,7 @@ def _show(proposal: Proposal) -> None:
             typer.echo(f"  {name + ':':<9} {one_line(text, most=_LINE)}")
 
 
-def _tell(swept: Swept, *, json: bool) -> None:
+def _print_swept(swept: Swept, *, json: bool) -> None:
     if json:
         print_json(swept.to_dict())
     else:

@@ -136,12 +136,12 @@ def forget(
         told = {"done": yes, "counts": found.counts, "taken": taken}
         print_json({**told, "summaries": found.summaries, "left": found.left})
     else:
-        _tell(found, is_done=yes)
+        _print_forgotten(found, is_done=yes)
     if not yes and found.taken:
         say("nothing was changed; --yes sets these aside")
 
 
-def _tell(found: Forgotten, *, is_done: bool) -> None:
+def _print_forgotten(found: Forgotten, *, is_done: bool) -> None:
     """Without `--yes` each record, as far as people read."""
     for each in () if is_done else found.taken[:_SHOWN]:
         typer.echo(one_line(f"{each.rule}: {each.record_id} of {each.user_id} ({each.kind}): {each.why}"))

@@ -45,7 +45,7 @@ def show(visit: Visit) -> Response:
         readings=[row for row in read if row.op in READERS and row.agent_id not in people],
         lookers=[row for row in read if row.op not in READERS or row.agent_id in people],
         rows=rows[::-1],
-        joined=_joined(visit, found, rows),
+        joined=_changed_together(visit, found, rows),
         is_rejected=is_rejected(found),
         why=reasons(found),
         verdict=_verdict(found),
@@ -72,7 +72,7 @@ def _verdict(record: Record) -> dict[str, str]:
     return {name: str(told.get(name, "")) for name in ("by", "reason")}
 
 
-def _joined(visit: Visit, record: Record, rows: Sequence[AuditRow]) -> list[Record]:
+def _changed_together(visit: Visit, record: Record, rows: Sequence[AuditRow]) -> list[Record]:
     """What an approved proposal joined, replaced or gave way to: the other records of the same decision."""
     last = next((row for row in reversed(rows) if row.op in ("approve", "edit")), None)
     if record.status != "stale" or last is None:

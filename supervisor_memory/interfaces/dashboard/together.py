@@ -216,19 +216,19 @@ def sections(rows: Iterable[Row]) -> list[Section]:
 
 def _claim(row: Row, group: Alike, n: int) -> Claim:
     """The claim of the n-th of texts that are alike."""
-    shown, mine = row.proposal, _parts(group.fixed, group.own[n])[1::2]
+    shown, mine = row.proposal, _parts_in_order(group.fixed, group.own[n])[1::2]
     is_change, is_joined = shown.decision == "updated", shown.decision in ("merged", "appended")
     known = group.own_of(row.known) if (is_change or is_joined) and len(group.at) > 1 else None
     if (is_change or is_joined) and known is None and shown.record.content in shown.text:
         return Claim(
             (row,), (), is_change, (shown.existing.content if shown.existing else "", shown.text), ""
         )
-    theirs = _parts(group.fixed, known)[1::2] if known else [list[Part]() for _ in mine]
+    theirs = _parts_in_order(group.fixed, known)[1::2] if known else [list[Part]() for _ in mine]
     gaps = [Gap([] if before == own else before, own) for before, own in zip(theirs, mine, strict=True)]
     return Claim((row,), tuple(gaps), is_change, None, "" if known else row.known)
 
 
-def _parts(fixed: Sequence[str], own: Sequence[str]) -> list[list[Part]]:
+def _parts_in_order(fixed: Sequence[str], own: Sequence[str]) -> list[list[Part]]:
     """The shared text and one text's gaps, in order. Addresses, accounts and secrets are own parts."""
     return parts_of(*(piece for pair in zip(fixed, (*own, ""), strict=True) for piece in pair))[:-1]
 

@@ -261,7 +261,7 @@ class Guard:
                 scope, receive, answer
             )
         finally:
-            _tell(scope, status, self._clock() - began)
+            _log_request(scope, status, self._clock() - began)
 
     def _refusal(self, scope: Scope) -> Response | None:
         headers = Headers(scope=scope)
@@ -388,7 +388,7 @@ def _cookie(headers: Headers) -> str:
     return found.value if found else ""
 
 
-def _tell(scope: Scope, status: int, seconds: float) -> None:
+def _log_request(scope: Scope, status: int, seconds: float) -> None:
     """The name of the operation, for the log; a path may hold a user's name."""
     caller, endpoint = scope.get("caller"), scope.get("endpoint")
     begin = one_line("/".join(scope["path"].split("/")[:3]), most=80)

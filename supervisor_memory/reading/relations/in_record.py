@@ -42,7 +42,7 @@ def _in_words(content: str) -> tuple[Sequence[Named], Sequence[Told]]:
 
     def place(name: str) -> Named:
         key = key_of(name)
-        return (key, Thing(name, known[key].kind)) if key in known else _place(name)
+        return (key, Thing(name, known[key].kind)) if key in known else _named_thing(name)
 
     told = [(place(each.source), each.relationship, place(each.destination)) for each in relations(content)]
     return things, told
@@ -50,10 +50,12 @@ def _in_words(content: str) -> tuple[Sequence[Named], Sequence[Told]]:
 
 def _by_a_model(record: Record) -> Iterator[Told]:
     """The relations that a model has read in a record."""
-    return ((_place(one), relationship, _place(two)) for one, relationship, two in record.relations)
+    return (
+        (_named_thing(one), relationship, _named_thing(two)) for one, relationship, two in record.relations
+    )
 
 
-def _place(name: str) -> Named:
+def _named_thing(name: str) -> Named:
     named = [each for each in entities(name) if each.key == key_of(name)]
     return key_of(name), Thing(name, named[0].kind if named else "name")
 

@@ -117,17 +117,17 @@ class _Topics:
 
 def _episodes(pages: Sequence[Record]) -> Iterator[Sequence[Record]]:
     """Pages in order of time, cut where the task or conversation changes or half an hour passes."""
-    found = sorted(pages, key=_place)
+    found = sorted(pages, key=_time_key)
     starts = [0, *(n for n, (one, next_) in enumerate(pairwise(found), start=1) if _is_apart(one, next_))]
     yield from (found[at:end] for at, end in pairwise([*starts, len(found)]))
 
 
-def _place(record: Record) -> tuple[str, str, float, str]:
+def _time_key(record: Record) -> tuple[str, str, float, str]:
     return record.task or "", record.source.session_id or "", record.created_at, record.id
 
 
 def _is_apart(one: Record, other: Record) -> bool:
-    return _place(one)[:2] != _place(other)[:2] or other.created_at - one.created_at > GAP_SECONDS
+    return _time_key(one)[:2] != _time_key(other)[:2] or other.created_at - one.created_at > GAP_SECONDS
 
 
 def _themes(pages: Sequence[Record], view: ReadStore) -> Sequence[_Theme]:

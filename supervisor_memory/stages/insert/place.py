@@ -319,7 +319,7 @@ def _is_denied(candidate: Candidate, vector: "Vector | None", draft: Draft, rule
             asked = describe(text, kind, metadata=candidate.metadata, source=candidate.source)
         rivals = rules.rivals(asked, vector if is_whole else None, draft)
         judge = in_one_kind if asked.target is None else by_model
-        found = judge(_whole(asked), rivals, rules.view.reading)
+        found = judge(_with_whole_subject(asked), rivals, rules.view.reading)
         if isinstance(found, Replace) and _trust(found.record) > TRUST[candidate.source.source_class]:
             return True
     return False
@@ -330,7 +330,7 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
     said, view = rules.said, rules.view
     rivals = rules.rivals(candidate, vector, draft)
     if candidate.event == "DELETE":
-        taken_back = by_retraction(_whole(candidate), rivals, view.reading)
+        taken_back = by_retraction(_with_whole_subject(candidate), rivals, view.reading)
         return _follow(taken_back, candidate, rivals.new, draft, rules)
     same = rivals.same_words
     was_done = candidate.attribute == ARTIFACT and not _KNOWN_OF_DEEDS.isdisjoint(candidate.metadata)
@@ -346,7 +346,7 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
     if same is not None:
         return _follow(Merge(same), candidate, rivals.new, draft, rules, is_same=True)
     judge = rules.judge if candidate.target is None else by_model
-    decision = judge(_whole(candidate), rivals, view.reading)
+    decision = judge(_with_whole_subject(candidate), rivals, view.reading)
     if isinstance(decision, Replace) and candidate.target is None:
         decision = _unless_older(decision, candidate, rivals, rules)
     return _follow(decision, candidate, _with_a_free_subject(decision, rivals), draft, rules)
@@ -363,11 +363,11 @@ def _unless_older(decision: Replace, candidate: Candidate, rivals: RivalsThere, 
         return decision
     near = [each for each in rivals.nearest if is_later(each.record)]
     later = Rivals(near, of_subject=rivals.of_subject if is_later(rivals.of_subject) else None)
-    since = rules.judge(_whole(candidate), later, rules.view.reading) if later else None
+    since = rules.judge(_with_whole_subject(candidate), later, rules.view.reading) if later else None
     return since if isinstance(since, Replace) else decision
 
 
-def _whole(candidate: Candidate) -> Candidate:
+def _with_whole_subject(candidate: Candidate) -> Candidate:
     """The candidate with both subject and attribute, or with neither."""
     if (candidate.subject and candidate.attribute) or candidate.subject is candidate.attribute is None:
         return candidate
@@ -377,13 +377,13 @@ def _whole(candidate: Candidate) -> Candidate:
 def _with_a_free_subject(decision: Decision, rivals: RivalsThere) -> Record:
     """The candidate as a record, without its subject if another record than the judge's already has it."""
     new, holder = rivals.new, rivals.of_subject
-    about = None if isinstance(decision, Hold) else _about(decision)
+    about = None if isinstance(decision, Hold) else _record_of(decision)
     if holder is None or (about is not None and about.id == holder.id):
         return new
     return replace(new, subject=None, attribute=None)
 
 
-def _about(decision: Add | Merge | Replace | Append | Skip | Retract) -> Record | None:
+def _record_of(decision: Add | Merge | Replace | Append | Skip | Retract) -> Record | None:
     return decision.beside if isinstance(decision, Add) else decision.record
 
 
@@ -408,7 +408,7 @@ def _follow(
     if isinstance(decision, Hold):
         draft.insert(new)  # which stays so where a person has approved it
         return decision.why
-    old = _about(decision)
+    old = _record_of(decision)
     old = old and draft.linked.get(old.id, old)
     if old is not None and old.user_id != new.user_id:
         raise StageDenied(

@@ -69,7 +69,9 @@ def revision(
         new = embedded(new, view)
     if text != old.content:
         by = source if source is not None and old.source.source_class == "user" else old.source
-        new = replace(new if is_own else _about(new, old, given=metadata), valid_from=view.now, source=by)
+        new = replace(
+            new if is_own else _with_new_subject(new, old, given=metadata), valid_from=view.now, source=by
+        )
         new = new if name in JOINING else new.read_anew(None, replaces=True)
     change = Change(new, expects=old.version, changes_source=new.source != old.source)
     return Commit((change,), (_event("update", old, actor=actor, after=text, source=new.source),))
@@ -104,7 +106,7 @@ def in_a_persons_words(old: Record, text: str, metadata: Mapping[str, Any], view
     return in_persons_words(old.subject or "", text, metadata, at=view.now, count=view.count_tokens)
 
 
-def _about(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
+def _with_new_subject(new: Record, old: Record, *, given: Mapping[str, Any]) -> Record:
     """The record with its subject told anew; under its old one the next statement would replace it."""
     told = describe(new.content, kind=new.kind, source=new.source)
     kept = {name: value for name, value in new.metadata.items() if name != "value" or name in given}

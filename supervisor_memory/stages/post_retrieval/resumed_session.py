@@ -121,7 +121,7 @@ def _picked(
     found: Opening, sessions: Sequence[_Session], alike: Mapping[str, float], plan: Recalling
 ) -> _Session | None:
     if found.topic or found.unsure:
-        about = _about(found, sessions, alike, is_asked=_is_asked(plan))
+        about = _session_about(found, sessions, alike, is_asked=_is_asked(plan))
         if about or not found.is_bare:
             return next(iter(about), None)
     fitting = _latest(sessions, found.wants)
@@ -278,7 +278,7 @@ def _latest(sessions: Sequence[_Session], wanted: Wish) -> Sequence[_Session]:
     return [*islice(fitting, 1)] or ([] if wanted == "greeting" else sessions[:1])
 
 
-def _about(
+def _session_about(
     found: Opening, sessions: Sequence[_Session], alike: Mapping[str, float], *, is_asked: bool
 ) -> Sequence[_Session]:
     """The session that the topic is from, if there is one."""

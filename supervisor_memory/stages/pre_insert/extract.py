@@ -174,7 +174,7 @@ def _of_statement(statement: Statement, source: Source) -> Candidate:
         found = _taken_back(statement, statement.retracts, kind, source)
     else:
         content = content_of(statement)
-        about = _about(statement.text, kind, statement.definition)
+        about = _about_of(statement.text, kind, statement.definition)
         found = _candidate(content, kind, source, about=about, evidence=statement.text)
     at = (statement.start, statement.start + len(statement.text))
     if statement.is_learned and (learned := statement.learned):
@@ -202,7 +202,7 @@ def _trimmed(text: str) -> str:
     return without_address(text).strip(" ,，、:：").strip()
 
 
-def _about(text: str, kind: Kind, definition: Definition | None) -> About:
+def _about_of(text: str, kind: Kind, definition: Definition | None) -> About:
     if definition is None:
         return about_preference(text) if kind == "user-profile" else About()
     if definition.relation == "definition":
@@ -286,7 +286,7 @@ def describe(
     if kind == "tool-effects" and (effect := next(effects, None)):
         about = About(effect.subject, effect.attribute)
     else:
-        about = _about(content, kind, definition)
+        about = _about_of(content, kind, definition)
     return _candidate(content, kind, source, about=about, evidence=content, metadata=metadata)
 
 

@@ -289,7 +289,7 @@ class _Reader:
         if asks.do == "delete" and record is not None:
             asks = asks.model_copy(update={"content": record.content})
         by = self._specialist(asks)
-        heard = self._place(asks.quote or asks.content)
+        heard = self._message_with(asks.quote or asks.content)
         if by is not None and not by.takes(heard):
             raise Unusable("not-heard-by-it")
         rules = [each for each in heard.ruled if _overlap(each.evidence, asks.quote or asks.content)]
@@ -345,7 +345,7 @@ class _Reader:
             raise Unusable("changed-since")
         return self.records[id_]
 
-    def _place(self, quote: str) -> Heard:
+    def _message_with(self, quote: str) -> Heard:
         """The message with the quote: the user's if it is there, else that of the least trusted."""
         parts = [key for part in quote.replace("…", "...").split("...") if (key := _key(part))]
         least = _LEAST_QUOTE_ZH if has_cjk(quote) else _LEAST_QUOTE

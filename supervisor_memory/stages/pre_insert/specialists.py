@@ -194,7 +194,7 @@ def specialist(
         if not callable(function):
             raise SettingsError(f"specialist {key} is {type(function).__name__}; decorate a function")
         there = _REGISTERED.get(key)
-        if there is not None and _place(there.reads) != _place(function):
+        if there is not None and _module_and_name(there.reads) != _module_and_name(function):
             raise SettingsError(
                 f"another function is the specialist {key}; give it another version", name=key
             )
@@ -205,7 +205,7 @@ def specialist(
     return registered
 
 
-def _place(function: Any) -> tuple[str, str]:
+def _module_and_name(function: Any) -> tuple[str, str]:
     return getattr(function, "__module__", ""), getattr(function, "__qualname__", "")
 
 

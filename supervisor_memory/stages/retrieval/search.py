@@ -26,7 +26,7 @@ def search_store(plan: Recalling, view: ReadStore) -> Recalling:
     limit = max(_CANDIDATES, min(4 * wanted, _MOST), wanted)
     hits = found_by(plan.query, limit=limit, view=view)
     if plan.turn.purpose == "hits" and not least_relevance(plan.turn, view.settings) and len(hits) < wanted:
-        hits = _filled(hits, plan.query, wanted, view)
+        hits = _with_newest(hits, plan.query, wanted, view)
     if plan.hits.notes:
         hits = replace(hits, notes=(*plan.hits.notes, *hits.notes))
     return replace(plan, hits=hits)
@@ -56,7 +56,7 @@ def found_by(query: Query, *, limit: int, view: ReadStore) -> Hits:
     return replace(whole, items=tuple(found.values()))
 
 
-def _filled(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
+def _with_newest(hits: Hits, query: Query, wanted: int, view: ReadStore) -> Hits:
     """The hits and, up to as many as are wanted, the newest records that were not found."""
     found = {hit.record.id for hit in hits}
     others = view.list(query.where, limit=wanted + _MOST)

@@ -402,7 +402,7 @@ class _Indexes:
 
     def note(self, record: Record) -> None:
         """Add a record to the ids and the index, or replace it there."""
-        self._leave(record.id)
+        self._drop_id(record.id)
         self.ids[record.id] = record.place
         if self._order is not None:
             insort(self._order, record.place)
@@ -411,11 +411,11 @@ class _Indexes:
 
     def forget(self, record_id: str) -> None:
         """Remove a record that has moved to another namespace or is gone."""
-        self._leave(record_id)
+        self._drop_id(record_id)
         if self._searched is not None:
             self._searched.drop(self._state.number(record_id))
 
-    def _leave(self, record_id: str) -> None:
+    def _drop_id(self, record_id: str) -> None:
         place = self.ids.pop(record_id, None)
         if place is not None and self._order is not None:
             del self._order[bisect_left(self._order, place)]

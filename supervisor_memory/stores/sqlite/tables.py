@@ -401,7 +401,7 @@ class Writing:
 
     def _put_entry(self, key: int, record: Record, current: Record | None) -> None:
         if current is not None and current.namespace != record.namespace:
-            self._leave(current.namespace)
+            self._mark_rebuilt(current.namespace)
         if current is not None and _read_of(current) == _read_of(record):
             return
         self._entries[record.namespace] += 1
@@ -445,7 +445,7 @@ class Writing:
             ).get
         return self._revisions[namespace]
 
-    def _leave(self, namespace: Namespace) -> None:
+    def _mark_rebuilt(self, namespace: Namespace) -> None:
         self._revision(namespace)
         leave = "UPDATE namespaces SET rebuilt = revision WHERE namespace = ?"
         self._connection.execute(leave, (namespace_text(namespace),))
