@@ -22,6 +22,7 @@ from tests.cases import every_case
 FIRST, SECOND = Scope("ada", session_id="s1"), Scope("ada", session_id="s2")
 ROTTERDAM = "The export to Rotterdam slipped because the whole team of Lena was ill in March."
 ASKED = "Why did the export to Rotterdam slip?"
+LEARNED = {"extracted": {"by": "learned"}}
 CODE = "\n".join(["```python", *["depart(ship)"] * 60, "```"])
 TALK = "码头上又是风又是雨，" * 20 + "就这样。"
 CHINESE = "去鹿特丹的出口又推迟了，因为莉娜他们三月份都病倒了。"
@@ -338,8 +339,7 @@ def test_records_come_before_excerpts_that_do_not_clearly_excel_them() -> None:
 def test_a_sentence_is_told_where_its_message_does_not_fit() -> None:
     spoken = said("I run with Tom. He is faster.", 0.7)
     kept = known("I run with Tom.", 0.9)
-    metadata = {"extracted": {"by": "learned"}}
-    kept = replace(kept, record=replace(kept.record, ref_id=spoken.record.id, metadata=metadata))
+    kept = replace(kept, record=replace(kept.record, ref_id=spoken.record.id, metadata=LEARNED))
     for most, told in ((60, [spoken]), (20, [kept])):
         plan = plan_of(kept, spoken)
         room = Settings(max_context_tokens=most)
@@ -371,6 +371,21 @@ def test_preferences_that_answer_nothing_leave_the_room_to_answers() -> None:
     told = told_by(plan_of(*wishes, *facts), max_context_tokens=10)
     assert [each for each in told if each.startswith("wish")] == ["wish 0"]
     assert told_by(plan_of(*wishes), max_context_tokens=10) == ["wish 0", "wish 1", "wish 2"]
+
+
+def test_a_preference_that_answers_comes_in_its_place_among_the_answers() -> None:
+    wishes = [known(f"wish {n}", 0.4, standing=1.0) for n in range(3)]
+    facts = [known(f"fact {n}", 0.9) for n in range(9)]
+    told = told_by(plan_of(*wishes, *facts), max_context_tokens=10)
+    assert told == ["wish 0", *[f"fact {n}" for n in range(9)]]
+
+
+def test_what_the_second_reader_alone_took_for_a_wish_is_told_where_answers_leave_room() -> None:
+    wish = known("a wish, perhaps", 0.1, standing=1.0)
+    wish = replace(wish, record=replace(wish.record, metadata=LEARNED))
+    facts = [known(f"fact {n}", 0.9) for n in range(10)]
+    for most, is_told in ((10, False), (11, True)):
+        assert (wish.record.content in told_by(plan_of(wish, *facts), max_context_tokens=most)) is is_told
 
 
 def test_the_number_of_lines_can_be_capped() -> None:

@@ -69,7 +69,8 @@ def _records(plan: Recalling) -> int:
 
 
 _FOR_STANDING = 0.1
-"""The share of a note for standing preferences; they get more where answers leave room."""
+"""The share of a note for standing preferences that rules or a person took for such; these and the others get
+more where answers leave room."""
 _FOR_GUIDELINES = 0.3
 """The share of a note that is kept for guidelines of the reader's tools, the nearest to its task first."""
 _FOR_JOINED = 0.1
@@ -94,7 +95,7 @@ def _fitting(hits: Sequence[Hit], tongue: str, view: ReadStore) -> tuple[Sequenc
     ]
     guided = sorted((h for h in hits if h.found == TOLD), key=lambda h: -h.parts.get("relevance", 0.0))
     room.take((hit for hit in standing if hit.record.metadata.get("pinned") is True), share=1.0)
-    room.take(standing, share=_FOR_STANDING)
+    room.take((hit for hit in standing if not _is_learned(hit)), share=_FOR_STANDING)
     room.take(guided, share=_FOR_GUIDELINES)
     if settings.recall_said == "always":
         room.take((hit for hit in answers if hit.excerpt is not None), share=_FOR_SAID)
@@ -173,7 +174,7 @@ class _Budget:
 
 
 def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
-    """Order hits: those needed whatever the question first, then records and excerpts by their scores.
+    """Order hits: definitions of its words and what operators added first, then the others by their scores.
 
     Scores are scaled within a search, so that the best of either looks as good; relevance is not. So of the
     first that are left of either the record comes next, unless the excerpt is clearly more relevant.
@@ -182,7 +183,7 @@ def _by_worth(hits: Iterable[Hit]) -> Iterator[Hit]:
     for hit in sorted(hits, key=lambda hit: -hit.score):
         if hit.excerpt is not None:
             said.append(hit)
-        elif is_sure(hit):
+        elif "named" in hit.parts or hit.found is not None:
             yield hit
         else:
             known.append(hit)
@@ -225,11 +226,15 @@ def _relevance(hit: Hit) -> float:
 def is_told_by(hit: Hit, text: str) -> bool:
     """Whether a record is just a sentence of a text, so that quoting the text may replace the record. A
     preference, a definition, and words of a rule or a person are never replaced."""
-    read = hit.record.metadata.get(EXTRACTED)
-    is_a_sentence = isinstance(read, Mapping) and read.get("by") == "learned" and not hit.record.unsettled
-    if not is_a_sentence or hit.excerpt is not None or is_sure(hit):
+    if not _is_learned(hit) or hit.record.unsettled or hit.excerpt is not None or is_sure(hit):
         return False
     return _one_line(hit.record.content).rstrip(_END) in _one_line(text)
+
+
+def _is_learned(hit: Hit) -> bool:
+    """Whether the second reader alone took the record for a statement, and no rule or person."""
+    read = hit.record.metadata.get(EXTRACTED)
+    return isinstance(read, Mapping) and read.get("by") == "learned"
 
 
 def _one_line(text: str) -> str:
