@@ -684,11 +684,12 @@ def _announced(hidden: str) -> tuple[int, bool]:
 
 
 def asks_once(text: str) -> bool:
-    """Whether each sentence of a text asks for something this time alone."""
+    """Whether each sentence of a text asks for something this time alone, and tells nothing."""
     wishes = (_wish(masked(normal(each))) for each in sentences(_unwrapped(text)))
-    return all(map(_SENTENCES["one_off"].search, wishes)) and all(
-        each.reason == "one-off" for each in read_statements(text).all
-    )
+    return all(
+        _SENTENCES["one_off"].search(each) and not _SENTENCES["for_the_moment"].search(each)
+        for each in wishes
+    ) and all(each.reason == "one-off" for each in read_statements(text).all)
 
 
 def _wish(hidden: str) -> str:
