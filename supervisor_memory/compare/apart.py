@@ -189,7 +189,13 @@ def _has_one_other_value(pair: Pair, *, is_told: bool) -> bool:
         return False
     if _of_two(pair) or not (is_told or takes_place(pair)):
         return False
-    return is_told or not _unannounced(pair)
+    return is_told or not (_unannounced(pair) or _begins_later(pair))
+
+
+def _begins_later(pair: Pair) -> bool:
+    """Whether the later text lacks the first words of the earlier one, and has none in their place: 其电话是…
+    beside 赵宇轩的电话是…."""
+    return any(each.is_at_head and each.mine and not each.yours for each in pair.exchanges)
 
 
 def why_instead(pair: Pair) -> str:

@@ -62,7 +62,10 @@ def takes_over(pair: Pair) -> bool:
     old, new = pair.old, pair.new
     if dropped(pair) < _DROPPED or of_another(old.people, new.people):
         return False
-    return bool((set(old.tokens) & set(new.tokens)) - new.dropped)
+    common = set(old.tokens) & set(new.tokens)
+    if dropped(pair) < 1.0 and len(common) < _DROPPED * len(set(old.tokens)):
+        return False  # a word of its name is shared by chance: 4,500 words, Microsoft Word
+    return bool(common - new.dropped)
 
 
 def dropped(pair: Pair) -> float:

@@ -36,6 +36,15 @@ TWO_THINGS = [
     ("苹果在左边，价格是三元。", "香蕉在右边，价格是四元。"),
     ("书展在五月，预算是三万元。", "音乐节在六月，预算是四万元。"),
     ("The fair is in May, the budget is 3000 euros.", "The concert is in June, the budget is 4000 euros."),
+    ("赵雨的联系电话是15357124720。", "陈静是我的下属，其联系电话是18537486930。"),
+    (
+        "The museum site has a skip link, so that visitors with a keyboard find the opening hours at once.",
+        "I tried replacing the CDN link, but the icons of the ticket page do not load for some visitors.",
+    ),
+    (
+        "My essay has 4,500 words, and Carla reads the first chapter before the jury meets in Ghent.",
+        "I switched from Microsoft Word to Scrivener, and Carla showed me how to split the screen.",
+    ),
 ]
 MORE_OF_ONE = [
     ("Refunds over 900 need the manager's stamp.", "Refunds over 900 also need a copy of the receipt."),
