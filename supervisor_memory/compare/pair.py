@@ -45,7 +45,7 @@ class Exchange:
 
     @property
     def is_of_codes(self) -> bool:
-        return any(map(_is_code, self.mine)) and any(map(_is_code, self.yours))
+        return any(map(is_code, self.mine)) and any(map(is_code, self.yours))
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +124,8 @@ def _without_moved(
     return tuple(word for word in words if word not in others or (is_exchanged and is_number(word)))
 
 
-def _is_code(word: str) -> bool:
+def is_code(word: str) -> bool:
+    """Whether a word is an identifier or a path: a_table, app.v2, 10.0.0.1."""
     if word.count(".") == _DOTS and is_number(word):
         return True  # 10.0.0.1
     return not is_number(word) and any(c in "_/." or c.isdigit() for c in word)

@@ -1,6 +1,8 @@
 """Signs that the later of two texts replaces the earlier, given that both are about the same thing."""
 
-from supervisor_memory.compare.pair import ONE_SENTENCE, Pair, of_each_pair
+from collections.abc import Iterable
+
+from supervisor_memory.compare.pair import ONE_SENTENCE, Pair, is_code, of_each_pair
 from supervisor_memory.compare.reading import Reading, is_number
 from supervisor_memory.compare.slots import Slots, differ, gives_another_figure, one_thing
 from supervisor_memory.language.lexicon import lexicon
@@ -23,7 +25,7 @@ def takes_place(pair: Pair) -> bool:
         return True
     if pair.is_template and pair.old.tokens != pair.new.tokens and same_but_for_case(pair.old, pair.new):
         return True
-    if old.identifiers and new.identifiers and not _share_a_name(pair):
+    if _are_of_one_form(old.identifiers, new.identifiers) and not _share_a_name(pair):
         return True
     if pair.old.attitude is not None and pair.new.attitude is not None:
         return pair.old.attitude != pair.new.attitude
@@ -36,6 +38,11 @@ def _was_of_another(pair: Pair) -> bool:
     named = pair.new.former - pair.old.former
     was = {number for word in named if is_number(word) for number, _ in Slots(word).numbers}
     return bool(was) and was.isdisjoint(number for number, _ in pair.old.slots.numbers)
+
+
+def _are_of_one_form(some: Iterable[str], others: Iterable[str]) -> bool:
+    """Whether both sides have code words, or both have names: no name takes the place of a table."""
+    return not {is_code(each) for each in some}.isdisjoint(is_code(each) for each in others)
 
 
 def _share_a_name(pair: Pair) -> bool:

@@ -13,11 +13,12 @@ from functools import cached_property
 from typing import Any, Final, TypeAlias, TypeVar
 
 from supervisor_memory.language.lexicon import alternatives, lexicon
-from supervisor_memory.language.terms import STOP_WORDS, terms
+from supervisor_memory.language.terms import CJK, STOP_WORDS, terms
 
 _LEXICON = lexicon("slots")
 _MORNING_ZH = _LEXICON.words("morning_zh")
 _NOON = 12
+_SPACED_FIGURE = re.compile(rf"(?<=[{CJK}]) (?=\d)|(?<=\d) (?=[{CJK}])")  # 第 23 页
 
 
 def plain(text: str) -> str:
@@ -27,6 +28,7 @@ def plain(text: str) -> str:
     """
     text = _LEXICON["fraction"].sub(_decimal, text)
     text = " ".join(unicodedata.normalize("NFKC", text).replace("’", "'").split())
+    text = _SPACED_FIGURE.sub("", text)
     text = _LEXICON["below"].sub(r"-\1", _LEXICON["minus"].sub(_signed, _LEXICON["half"].sub("0.5 ", text)))
     return _LEXICON["clock"].sub(_of_day, text)
 

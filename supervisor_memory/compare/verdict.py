@@ -61,7 +61,7 @@ _ONE, _ONE_ANYWAY = 0.6, 0.8
 _INSTEAD_AT_ALL, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.15, 0.45, 0.6
 _NOT_FAR = 0.4
 _JOINED = 0.15
-_CHANGES_IT, _CHANGES_IT_ANYWAY = 0.29, 0.4
+_CHANGES_IT = 0.4
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
 is one of the known text. "Anyway" is where the first look found something else; tried out on authors that the
 weights had not seen."""
@@ -194,7 +194,7 @@ def _again(look: Look) -> Verdict:
         is_sure = found.instead >= _INSTEAD_UNTOLD and first.apart not in _NOT_OF_IT
         if is_told and first.apart != "person" and (near >= _NEAR or look.pair.is_template):
             is_sure = found.instead >= _INSTEAD_ANYWAY
-        return another if is_sure and found.of_it >= _CHANGES_IT_ANYWAY else first
+        return another if is_sure and found.of_it >= _CHANGES_IT else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:
