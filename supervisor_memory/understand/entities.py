@@ -63,7 +63,10 @@ _ORGANIZATIONS_ZH = alternatives(_LEXICON.listed("organizations_zh"))
 _WHOLE_ZH = alternatives(_LEXICON.listed("whole_organizations_zh"))
 _TITLES_ZH = alternatives(_LEXICON.listed("titles_zh"))
 _FIELDS_ZH = alternatives(_LEXICON.listed("fields_zh"))
-_SUBJECT = re.compile(rf"(?!{_OWN}{{1,2}}(?:{_TITLES_ZH})){_OWN}{{2,6}}(?=[{_PARTICLES}])")
+_PREPOSITIONS = "".join(_LEXICON.listed("prepositions_zh"))
+_SUBJECT = re.compile(
+    rf"[{_PREPOSITIONS}]?(?!{_OWN}{{1,2}}(?:{_TITLES_ZH}))(?P<name>{_OWN}{{2,6}})(?=[{_PARTICLES}])"
+)
 _ENDINGS: tuple[tuple[EntityKind, re.Pattern[str]], ...] = (
     (
         "organization",
@@ -194,7 +197,7 @@ def _perhaps(clause: Clause) -> Iterator[str]:
         if thing := _THINGS.search(plain):
             yield thing[1]
         elif clause.begins and clause.asks and (subject := _SUBJECT.match(plain)):
-            yield subject[0]
+            yield subject["name"]
 
 
 def _capitalised(plain: str) -> Iterator[tuple[str, bool, int]]:

@@ -33,6 +33,7 @@ TWO_THINGS = [
     ("城南书展的规模是四千人。", "城南书展的地点是江苏苏州。"),
     ("The budget of the fair is 3000 euros.", "The venue of the fair is Oslo."),
     ("我要去的城南书展，它的门票是九十元。", "我要去的江边音乐节，它的门票是八十元。"),
+    ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。"),
     ("苹果在左边，价格是三元。", "香蕉在右边，价格是四元。"),
     ("书展在五月，预算是三万元。", "音乐节在六月，预算是四万元。"),
     ("The fair is in May, the budget is 3000 euros.", "The concert is in June, the budget is 4000 euros."),
@@ -117,7 +118,6 @@ TOLD_OF_SOMETHING_ELSE = [
         "The gym costs 40 euros a month.",
         "The gym is on Harbour Street.",
     ),
-    ("Our cat switched to dry food.", "Our cat eats tinned fish.", "Our cat is fourteen."),
     ("仓库服务器改名叫 atlas-2 了。", "仓库服务器叫 atlas。", "仓库服务器有64G内存。"),
     # In several clauses.
     (
@@ -142,6 +142,8 @@ TOLD_IN_OTHER_WORDS = [
         "Who looks after the churn report?",
     ),
     ("我们用Jira管理工单。", "工单改用飞书了。", "工单用什么管理？"),
+    ("Our cat eats tinned fish.", "Our cat switched to dry food.", "What does our cat eat?"),
+    ("The intern sits beside the printer.", "The intern moved to the glass room.", "Where does the intern sit?"),
 ]
 # Two facts about one thing, of which one names what the other does not.
 OF_ONE_FILE_OR_TABLE = [
@@ -171,7 +173,6 @@ A_NEW_VALUE = [
     ("书店九点开门。", "书店改到十点开门了。"),
     ("审稿的截止日期是三月三号。", "审稿的截止日期改到四月九号了。"),
     ("我们种李子。", "我们不再种李子了。"),
-    ("The intern sits beside the printer.", "The intern moved to the glass room."),
     ("The deploy is done by hand.", "The deploy has been automated."),
     ("The tax rate is 5 percent.", "Unless I'm mistaken, the tax rate is 6 percent now."),
     ("I drink tea.", "Even if it surprises you, I no longer drink tea."),

@@ -115,6 +115,7 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
         ("who looks after the plover feed", "The tide feed is Bo's", "The plover feed is Bo's"),
         ("谁负责鸿雁平台？", "苍鹭平台由宁夏负责", "鸿雁平台由宁夏负责"),
         ("鸿雁是谁在维护？", "苍鹭由宁夏维护", "鸿雁由宁夏维护"),
+        ("跟鸿雁短信的合同谁签？", "苍鹭通信的合同由宁夏签", "鸿雁短信的合同由宁夏签"),
     ],
 )
 def test_two_records_are_told_where_no_candidate_knows_what_the_question_names(
