@@ -61,10 +61,10 @@ _ONE, _ONE_ANYWAY = 0.6, 0.8
 _INSTEAD_AT_ALL, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.15, 0.45, 0.6
 _NOT_FAR = 0.4
 _JOINED = 0.15
-_CHANGES_IT = 0.4
+_CHANGES_IT, _CHANGES_IT_REWORDED = 0.29, 0.4
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
-is one of the known text. "Anyway" is where the first look found something else; tried out on authors that the
-weights had not seen."""
+is one of the known text. "Anyway" is where the first look found something else, "reworded" where the texts are
+not one sentence with words exchanged; tried out on authors that the weights had not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
 _NOT_OF_IT = frozenset({"person", "no word in common", "two-values"})
@@ -187,20 +187,20 @@ def _again(look: Look) -> Verdict:
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
     differs = _differs(look.pair)
-    is_of_it = found.of_it >= _CHANGES_IT or not is_told
+    is_of_it = found.of_it >= (_CHANGES_IT if look.pair.is_template else _CHANGES_IT_REWORDED)
     if first.about < _EVEN:  # nothing so far
         if found.same >= _ONE_ANYWAY and not differs:
             return one
         is_sure = found.instead >= _INSTEAD_UNTOLD and first.apart not in _NOT_OF_IT
         if is_told and first.apart != "person" and (near >= _NEAR or look.pair.is_template):
             is_sure = found.instead >= _INSTEAD_ANYWAY
-        return another if is_sure and found.of_it >= _CHANGES_IT else first
+        return another if is_sure and is_of_it else first
     if found.same >= _ONE and found.same > found.instead and not differs:
         return one
     if first.instead >= INSTEAD_FROM:
         is_plain = has_another_figure(look.pair) or is_denied(look.pair)
         is_sure = found.instead >= _INSTEAD_AT_ALL or (is_told and near >= _NEAR)
-        return first if is_plain or (is_sure and is_of_it) else replace(first, about=0.0, apart="unsure")
+        return first if is_plain or (is_sure and (is_of_it or not is_told)) else replace(first, about=0.0, apart="unsure")
     if is_told and found.instead >= _INSTEAD_ANYWAY and is_of_it:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")

@@ -28,7 +28,7 @@ GO_ON = 2
 """Of those reached by a step, so many are gone on from, the best."""
 _FURTHER = 0.8
 _ALMOST = 1 - 1e-6  # a likeness has seven digits; how it is rounded decides nothing
-_BY_PATH = 0.6  # of a record's worth; the rest is by its likeness to the question
+_BY_PATH = 0.7  # of a record's worth; the rest is by its likeness to the question
 
 
 class Start(NamedTuple):

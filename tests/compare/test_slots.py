@@ -65,6 +65,12 @@ def test_numbers_are_read_in_both_languages(text: str, numbers: set[tuple[str, s
         ("every Monday", {"day 1"}),
         ("2013-01-05", {"2013-01-05"}),
         ("at 9:30", {"09:30"}),
+        ("乙班14:00上班", {"02:00"}),
+        ("早上 9 点到岗", {"09:00"}),
+        ("九点四十开始", {"09:40"}),
+        ("3 点 05 分开会", {"03:05"}),
+        ("2021 年 10 月", {"2021", "month 10"}),
+        ("2021-03-05上线", {"2021-03-05"}),
     ],
 )
 def test_dates_are_read_in_both_languages(text: str, dates: set[str]) -> None:
