@@ -200,7 +200,8 @@ def _again(look: Look) -> Verdict:
     if first.instead >= INSTEAD_FROM:
         is_plain = has_another_figure(look.pair) or is_denied(look.pair)
         is_sure = found.instead >= _INSTEAD_AT_ALL or (is_told and near >= _NEAR)
-        return first if is_plain or (is_sure and (is_of_it or not is_told)) else replace(first, about=0.0, apart="unsure")
+        is_left = is_plain or (is_sure and (is_of_it or not is_told))
+        return first if is_left else replace(first, about=0.0, apart="unsure")
     if is_told and found.instead >= _INSTEAD_ANYWAY and is_of_it:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
