@@ -156,7 +156,7 @@ def test_no_step_is_taken_where_no_row_can_be_like_the_question_enough() -> None
         asked.append(likeness)
         return likeness < 0.6
 
-    index, least = index_of(CHAIN), 0.7
+    index, least = index_of(CHAIN), 0.75
     found = walk([index], [start(CHAIN[0])], without=(), fit=alike, read=read, is_any=is_any, least=least)
     assert {each.row for each in found} == {0, 1}
-    assert asked[0] == pytest.approx((least / 0.8 - 0.6) / 0.4, abs=1e-4)  # .8 is left behind one step
+    assert asked[0] == pytest.approx((least / 0.8 - 0.7) / 0.3, abs=1e-4)  # .8 is left behind one step
