@@ -143,7 +143,11 @@ TOLD_IN_OTHER_WORDS = [
     ),
     ("我们用Jira管理工单。", "工单改用飞书了。", "工单用什么管理？"),
     ("Our cat eats tinned fish.", "Our cat switched to dry food.", "What does our cat eat?"),
-    ("The intern sits beside the printer.", "The intern moved to the glass room.", "Where does the intern sit?"),
+    (
+        "The intern sits beside the printer.",
+        "The intern moved to the glass room.",
+        "Where does the intern sit?",
+    ),
 ]
 # Two facts about one thing, of which one names what the other does not.
 OF_ONE_FILE_OR_TABLE = [
