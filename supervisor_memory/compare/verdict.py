@@ -63,8 +63,8 @@ _NOT_FAR = 0.4
 _JOINED = 0.15
 _CHANGES_IT, _CHANGES_IT_REWORDED = 0.29, 0.4
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
-is one of the known text. "Anyway" is where the first look found something else, "reworded" where the texts are
-not one sentence with words exchanged; tried out on authors that the weights had not seen."""
+is one of the known text. "Anyway" is where the first look found something else, "reworded" where the texts
+are not one sentence with words exchanged; tried out on authors that the weights had not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
 _NOT_OF_IT = frozenset({"person", "no word in common", "two-values"})
