@@ -366,8 +366,8 @@ def _clock(match: re.Match[str]) -> str:
     if match["oclock"]:
         return f"{int(match['oclock']) % 12:02}:00"
     if hour := match["hour"]:
-        minute = 30 if match["half"] else _number_of(match["past"] or "0")
-        return f"{_number_of(hour) % 12:02}:{minute:02}"
+        past = 30 if match["half"] else _number_of(match["past"] or "0")
+        return f"{_number_of(hour) % 12:02}:{past:02}"
     hour, _, minute = match["clock"].partition(":")
     return f"{int(hour) % 12:02}:{minute}"
 
