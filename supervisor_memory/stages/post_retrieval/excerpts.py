@@ -51,7 +51,6 @@ _EXCERPT, _SENTENCES = 90, 12
 """Tokens of the sentences of a longer message, and how many of them are looked at, best first."""
 _Told: TypeAlias = Sequence[frozenset[str]]
 _LETTERS_A_TOKEN = 8  # or fewer
-_PART = re.compile(r"(```.*?(?:```|\Z))|(?<=[,;:])\s+|(?<=[，；：])", re.DOTALL)
 _FIGURE, _END = re.compile(r"\d+"), " .?!。？！"
 
 
@@ -403,9 +402,8 @@ def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], vi
     is_short = len(content) <= _WHOLE * _LETTERS_A_TOKEN and view.count_tokens(content) <= _WHOLE
     if is_short and not known and not told:
         return content
+    every = [s for s in dict.fromkeys(sentences(content)) if s not in known and not repeats(s, told)]
     left = _WHOLE if is_short else _EXCERPT
-    parts = dict.fromkeys(part for each in sentences(content) for part in _parts(each, left, view))
-    every = [part for part in parts if part not in known and not repeats(part, told)]
     chosen: list[int] = []
     by_worth = sorted(range(len(every)), key=lambda place: -_shared(every[place], asked))
     for place in by_worth if is_short else by_worth[:_SENTENCES]:
@@ -413,13 +411,6 @@ def _excerpt(message: Record, known: str, told: _Told, asked: frozenset[str], vi
             chosen.append(place)
             left -= cost
     return "".join(_joined(every, sorted(chosen)))
-
-
-def _parts(sentence: str, most: int, view: ReadStore) -> Sequence[str]:
-    """A sentence, or its clauses and code where it is too long to be quoted whole."""
-    if view.count_tokens(sentence) <= most:
-        return (sentence,)
-    return [part for each in _PART.split(sentence) if each and (part := each.strip())]
 
 
 def _shared(sentence: str, asked: frozenset[str]) -> float:
