@@ -6,13 +6,14 @@ Run: python benchmarks/pairing.py [--check FILE …]   leaves each author, domai
 
 What is fitted: the words of a change, on the lines of benchmarks/sentences (corrections and endings against
 what else is to be kept); then two logistic regressions over the facts of a pair, `same` and `instead`, on
-benchmarks/kept and benchmarks/merging, and a third, `of_it`, on those pairs of all sets whose later text
-tells a change. Of a story each step is paired with each later one: what is stale gives way to a later value;
-two steps that are both current stay two. A "different" pair of benchmarks/kept tells no new value either.
-benchmarks/changes has told changes, each with a text that it replaces and with some about the
-same thing that it leaves as they are ("second" to "eighth" by authors who knew no rule), and "worlds": the
-pairs that this look is asked about when the facts of a world, which all hold, are written one after the
-other. --check decides on sets of the same forms that nothing is fitted to.
+benchmarks/kept, benchmarks/merging and benchmarks/worlds, and a third, `of_it`, on those pairs of all sets
+whose later text tells a change. Of a story each step is paired with each later one: what is stale gives way
+to a later value; two steps that are both current stay two. A "different" pair of benchmarks/kept tells no new
+value either. The facts of a world in benchmarks/worlds all hold: each is paired with those nearest to it, and
+every pair is two things. benchmarks/changes has told changes, each with a text that it replaces and with some
+about the same thing that it leaves as they are ("second" to "eighth" by authors who knew no rule), and
+"worlds": such pairs of worlds that are not kept. --check decides on sets of the same forms that nothing is
+fitted to.
 
 Printed: of texts that say the same how many are one, of different ones how many are replaced or joined, of
 new values how many replace, by language; and by bounds of `of_it`, of benchmarks/changes, how many facts
@@ -45,11 +46,11 @@ FOLDER = Path(__file__).parent
 READERS = {"en": MINILM, "zh": E5}
 RIVALS = 10
 RIDGE = 2.0
-Form: TypeAlias = Literal["pairs", "stories", "stream", "changes"]
-COUNTS: Mapping[Form, float] = {"pairs": 4.0, "stories": 3.0, "stream": 1.0}
+Form: TypeAlias = Literal["pairs", "stories", "stream", "changes", "worlds"]
+COUNTS: Mapping[Form, float] = {"pairs": 4.0, "stories": 3.0, "stream": 1.0, "worlds": 1.0}
 """How much a pair counts: streams have some four thousand, stories and pairs some hundreds."""
-OF_A_CHANGE = 0.33
-"""How much any pair counts for `of_it`."""
+OF_A_CHANGE, OF_A_WORLD = 0.33, 0.1
+"""How much a pair counts for `of_it`, and one of the seven thousand of worlds."""
 BOUNDS = (0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55)
 OF_NEIGHBOURS = frozenset({"alone", "lead", "behind"})
 """What tells of the other known texts, of which pairs have none."""
@@ -100,6 +101,8 @@ def rows_of(path: Path, readers: Mapping[str, Embedder], vector: Vectors) -> lis
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line.strip()]
     if "stream" in lines[0]:
         return [*_of_streams(read_lines(path), path.stem, readers, vector)]
+    if "fact" in lines[0]:
+        return [*_of_worlds(lines, path.stem, readers[path.stem], vector)]
     if "old" in lines[0]:
         told = _of_changes(path.stem, lines)
     else:
@@ -189,6 +192,21 @@ def _of_streams(
             true.append(line)
 
 
+def _of_worlds(
+    lines: Sequence[Mapping[str, str]], lang: str, reader: Embedder, vector: Vectors
+) -> Iterator[Row]:
+    """Each fact beside the nearest others of its world, as if all of them were known."""
+    for world, of_world in groupby(lines, key=lambda line: line["world"]):
+        told = [line["fact"] for line in of_world]
+        vectors = np.stack([vector(lang, fact) for fact in told])
+        cosines = vectors @ vectors.T
+        for place, new in enumerate(told):
+            nearest = [other for other in np.argsort(-cosines[place]).tolist() if other != place][:RIVALS]
+            compared = [Compared(told[other], float(cosines[place, other])) for other in nearest]
+            for look in looks(new, compared, reader.calibration):
+                yield Row(world, lang, "apart", "worlds", f"{world}-{place}", new, look)
+
+
 # --- fitting -----------------------------------------------------------------------------------------------
 
 
@@ -256,7 +274,7 @@ def learn(rows: Sequence[Row], others: Sequence[Row] = ()) -> dict[str, dict[str
     fits = {
         "same": fitted(others_than_changes, "same"),
         "instead": fitted(others_than_changes, "instead"),
-        "of_it": fitted(changes_told, "instead", counts={}),
+        "of_it": fitted(changes_told, "instead", counts={"worlds": OF_A_WORLD}),
     }
     weights = {
         name: {fact: round(w, 2) for fact, w in some.items() if abs(w) >= 0.005}
@@ -342,7 +360,7 @@ def main() -> None:
     parser.add_argument("--write", nargs="+", choices=("changes", "same", "instead", "of_it"), default=())
     options = parser.parse_args()
     readers, vector = reading()
-    folders = (FOLDER / name for name in ("merging", "kept", "changes"))
+    folders = (FOLDER / name for name in ("merging", "kept", "changes", "worlds"))
     paths = [path for folder in folders for path in sorted(folder.glob("*.jsonl"))]
     rows = [row for path in paths for row in rows_of(path, readers, vector)]
     print(f"{len(rows)} pairs, {sum(is_weighed(row.look) for row in rows)} of them weighed")

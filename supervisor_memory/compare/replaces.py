@@ -64,15 +64,13 @@ def gives_another_value(pair: Pair) -> bool:
 
 
 def takes_over(pair: Pair) -> bool:
-    """Whether the later text ends the earlier value and shares another word: "I sold the Panda and drive a
-    Skoda" after "I drive a Panda"."""
+    """Whether the later text ends the earlier value and shares half of the other words: "I sold the Panda and
+    drive a Skoda" after "I drive a Panda"."""
     old, new = pair.old, pair.new
     if dropped(pair) < _DROPPED or of_another(old.people, new.people):
         return False
     common = set(old.tokens) & set(new.tokens)
-    if dropped(pair) < 1.0 and len(common) < _DROPPED * len(set(old.tokens)):
-        return False  # a word of its name is shared by chance: 4,500 words, Microsoft Word
-    return bool(common - new.dropped)
+    return bool(common - new.dropped) and len(common) >= _DROPPED * len(set(old.tokens))
 
 
 def dropped(pair: Pair) -> float:

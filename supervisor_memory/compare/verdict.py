@@ -30,7 +30,13 @@ from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
 from supervisor_memory.compare.reading import Reading, read
-from supervisor_memory.compare.replaces import has_another_figure, is_denied, states_the_same, takes_place
+from supervisor_memory.compare.replaces import (
+    has_another_figure,
+    is_denied,
+    is_renamed,
+    states_the_same,
+    takes_place,
+)
 from supervisor_memory.compare.slots import numbers_differ
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks
@@ -57,17 +63,19 @@ _SEVERAL = 2
 _EVEN = 0.5
 _ALMOST = 0.75  # the share of words in order from which two texts differ in a word or two
 _FAR = 0.1  # the nearness under which nothing weighs
-_ONE, _ONE_ANYWAY = 0.6, 0.8
-_INSTEAD_AT_ALL, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.15, 0.45, 0.6
+_ONE = 0.8
 _NOT_FAR = 0.4
-_JOINED = 0.15
+_INSTEAD, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.05, 0.4, 0.6
+_JOINED = 0.1
 _CHANGES_IT, _CHANGES_IT_REWORDED = 0.29, 0.4
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
-is one of the known text. "Anyway" is where the first look found something else, "reworded" where the texts
-are not one sentence with words exchanged; tried out on authors that the weights had not seen."""
+is one of the known text. "Anyway" and "untold" are where the first look found something else, "reworded" where
+the texts are not one sentence with words exchanged. Tried out on authors and worlds that the weights had not
+seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
-_NOT_OF_IT = frozenset({"person", "no word in common", "two-values"})
+_OF_ANOTHER = frozenset({"person", "identifier", "label"})
+_NOT_OF_IT = _OF_ANOTHER | {"no word in common", "two-values"}
 _CERTAIN = frozenset({"roles", "long", *_NOT_SO})
 
 
@@ -185,24 +193,20 @@ def _again(look: Look) -> Verdict:
         look.pair, near=near, lead=look.lead, before=Before(first.about, first.instead, first.apart)
     )
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
-    another = replace(first, about=max(first.about, found.instead), instead=1.0, apart="")
-    differs = _differs(look.pair)
+    another = replace(first, about=max(first.about, found.instead, _EVEN), instead=1.0, apart="")
     is_of_it = found.of_it >= (_CHANGES_IT if look.pair.is_template else _CHANGES_IT_REWORDED)
-    if first.about < _EVEN:  # nothing so far
-        if found.same >= _ONE_ANYWAY and not differs:
-            return one
-        is_sure = found.instead >= _INSTEAD_UNTOLD and first.apart not in _NOT_OF_IT
-        if is_told and first.apart != "person" and (near >= _NEAR or look.pair.is_template):
-            is_sure = found.instead >= _INSTEAD_ANYWAY
-        return another if is_sure and is_of_it else first
-    if found.same >= _ONE and found.same > found.instead and not differs:
+    if found.same >= _ONE and found.same > 2 * found.instead and not _differs(look.pair):
         return one
+    if first.about < _EVEN:  # nothing so far
+        is_plainly_told = is_told and (near >= _NEAR or look.pair.is_template)
+        is_apart = first.apart in (_OF_ANOTHER if is_plainly_told else _NOT_OF_IT)
+        is_sure = found.instead >= (_INSTEAD_ANYWAY if is_told else _INSTEAD_UNTOLD)
+        return another if is_sure and is_of_it and not is_apart else first
     if first.instead >= INSTEAD_FROM:
-        is_plain = has_another_figure(look.pair) or is_denied(look.pair)
-        is_sure = found.instead >= _INSTEAD_AT_ALL or (is_told and near >= _NEAR)
-        is_left = is_plain or (is_sure and (is_of_it or not is_told))
-        return first if is_left else replace(first, about=0.0, apart="unsure")
-    if is_told and found.instead >= _INSTEAD_ANYWAY and is_of_it:
+        is_plain = is_renamed(look.pair) or has_another_figure(look.pair) or is_denied(look.pair)
+        is_sure = is_of_it if is_told else found.instead >= _INSTEAD
+        return first if is_plain or is_sure else replace(first, about=0.0, apart="unsure")
+    if is_told and is_of_it and found.instead >= _INSTEAD:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
 

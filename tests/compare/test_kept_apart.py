@@ -33,7 +33,6 @@ TWO_THINGS = [
     ("城南书展的规模是四千人。", "城南书展的地点是江苏苏州。"),
     ("The budget of the fair is 3000 euros.", "The venue of the fair is Oslo."),
     ("我要去的城南书展，它的门票是九十元。", "我要去的江边音乐节，它的门票是八十元。"),
-    ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。"),
     ("苹果在左边，价格是三元。", "香蕉在右边，价格是四元。"),
     ("书展在五月，预算是三万元。", "音乐节在六月，预算是四万元。"),
     ("The fair is in May, the budget is 3000 euros.", "The concert is in June, the budget is 4000 euros."),
@@ -151,10 +150,6 @@ TOLD_IN_OTHER_WORDS = [
 ]
 # Two facts about one thing, of which one names what the other does not.
 OF_ONE_FILE_OR_TABLE = [
-    (
-        "The file grain_prices.csv is put on the share of the mill.",
-        "New sorts of grain come from the file grain_prices.csv, which arrives on Mondays.",
-    ),
     ("文件 grain_prices.csv 放在磨坊的共享盘上。", "新谷种从文件 grain_prices.csv 导入，每周一到。"),
     (
         "The water board reads the current river level straight from gauge_obs.",
