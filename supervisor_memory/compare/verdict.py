@@ -69,9 +69,9 @@ _INSTEAD, _INSTEAD_ANYWAY, _INSTEAD_UNTOLD = 0.05, 0.4, 0.6
 _JOINED = 0.1
 _CHANGES_IT, _CHANGES_IT_REWORDED = 0.29, 0.4
 """Chances of the second look: to leave one wording, to replace, to lay both side by side, that a told change
-is one of the known text. "Anyway" and "untold" are where the first look found something else, "reworded" where
-the texts are not one sentence with words exchanged. Tried out on authors and worlds that the weights had not
-seen."""
+is one of the known text. "Anyway" and "untold" are where the first look found something else, "reworded" is
+for texts that are not one sentence with words exchanged. Tried out on authors and worlds that the weights had
+not seen."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
 _OF_ANOTHER = frozenset({"person", "identifier", "label"})
