@@ -334,16 +334,17 @@ def told(rows: Iterable[Row]) -> str:
 
 def show_bounds(name: str, rows: Sequence[Row]) -> None:
     """Print of how many rows the earlier text is replaced, for each bound of `of_it`."""
-    chosen = verdict._CHANGES_IT
+    chosen = verdict._CHANGES_IT, verdict._CHANGES_IT_REWORDED
     for lang, label in sorted({(row.lang, row.label) for row in rows}):
         own = [row for row in rows if (row.lang, row.label) == (lang, label)]
         counts = []
-        for verdict._CHANGES_IT in BOUNDS:
+        for bound in BOUNDS:
+            verdict._CHANGES_IT = verdict._CHANGES_IT_REWORDED = bound
             seen = [verdict._unless_of_another(row.look, verdict._again(row.look)) for row in own]
             replaced = sum(each.about >= 0.5 <= each.instead for each in seen)
-            counts.append(f"{verdict._CHANGES_IT:.2f}: {replaced}")
+            counts.append(f"{bound:.2f}: {replaced}")
         print(f"{name:12} {lang}  {label} {len(own)}, replaced by bound  {'  '.join(counts)}", flush=True)
-    verdict._CHANGES_IT = chosen
+    verdict._CHANGES_IT, verdict._CHANGES_IT_REWORDED = chosen
 
 
 def show(name: str, rows: Sequence[Row]) -> None:
