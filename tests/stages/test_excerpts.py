@@ -322,7 +322,7 @@ def known(text: str, fused: float, **parts: float) -> Hit:
 
 
 def said(text: str, fused: float) -> Hit:
-    """An excerpt of a day of its own, so that it takes a line."""
+    """An excerpt of a message. Its day is the length of the text, as a line tells all excerpts of a day."""
     message = record(text, family=SESSION_FAMILY, layer="history", now=86_400.0 * len(text))
     return replace(known(text, fused), record=message, excerpt=text)
 
