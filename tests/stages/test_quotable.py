@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
+from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record, Source
 from supervisor_memory.stages.post_retrieval.quotable import Became, may_be_told, replaced, what_became
 from supervisor_memory.testing.clock import FixedClock
@@ -224,7 +225,56 @@ def test_a_message_that_is_deleted_leaves_itself_out(quick: Ada) -> None:
     assert [each.content for each in quick.records] == [LATE]
 
 
+@pytest.mark.parametrize(
+    ("model", "first", "later"),
+    [
+        (MINILM, "The rowing club meets at seven.", "The rowing club now meets at eight."),
+        (MINILM, "There are 31 pupils in class 4b.", "There are 33 pupils in class 4b now."),
+        (E5, "门店日报发给周敏。", "门店日报以后改发给赵磊。"),
+        (E5, "四班有31个学生。", "四班现在有33个学生了。"),
+    ],
+)
+def test_a_message_of_which_no_record_was_made_is_left_out_once_a_record_changes_it(
+    model: str, first: str, later: str
+) -> None:
+    ada = over(None, embedding_model=model)
+    ada.says(first, "The kettle is broken again.")
+    assert ada.records == []
+    ada.says(later)
+    assert [each.content for each in ada.records] == [later]
+    assert ada.told == ["The kettle is broken again.", later]
+    ada.memory.delete(ada.records[0].id)
+    assert ada.told == ["The kettle is broken again."]
+
+
+def test_what_another_user_or_an_agent_says_leaves_no_message_out() -> None:
+    ada = over(None, embedding_model=MINILM)
+    ada.says("The rowing club meets at seven.")
+    told = "The rowing club now meets at eight."
+    ada.memory.remember([("user", told)], replace(SCOPE, user_id="bob"))
+    ada.memory.remember([("assistant", told)], WORKER, outcome=Outcome(final_answer=told))
+    assert "The rowing club meets at seven." in ada.told
+
+
 # --- what waits, or was refused
+
+
+def test_what_waits_or_is_rejected_changes_no_message() -> None:
+    ada = over(None, embedding_model=MINILM, review="all")
+    first, later = "The rowing club meets at seven.", "The rowing club now meets at eight."
+    ada.says(first, later)
+    [asked] = ada.memory.review.pending()
+    assert ada.told == [first]
+    ada.memory.review.reject(asked.id, reviewer=BOSS)
+    assert ada.told == [first]
+
+
+def test_what_is_approved_changes_the_message() -> None:
+    ada = over(None, embedding_model=MINILM, review="all")
+    first, later = "The rowing club meets at seven.", "The rowing club now meets at eight."
+    ada.says(first, later)
+    ada.memory.review.approve(ada.memory.review.pending()[0].id, reviewer=BOSS)
+    assert ada.told == [later]
 
 
 def test_what_waits_for_review_is_told_once_it_is_approved() -> None:

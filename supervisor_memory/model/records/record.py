@@ -330,8 +330,9 @@ class Candidate:
 
     `content` is the speaker's own words. `subject` and `attribute` name the thing and its property, `value`
     is the property's normalised value ("table"), if any. `evidence` is the text it was read from, `ref_id`
-    the session message with that text, if one was kept. `strategy` is the merge strategy asked for; None:
-    the one of the kind.
+    the session message with that text, if one was kept. `former_ref_ids` are earlier messages that it
+    contradicts, though no record was made of them. `strategy` is the merge strategy asked for; None: the one
+    of the kind.
 
     `event` is the change asked for; None: comparison decides. "DELETE" takes back the statement in `content`:
     "I want tables" for "forget that I want tables". `target` is the id of the record to change; None: the
@@ -350,5 +351,6 @@ class Candidate:
     evidence: str = ""
     confidence: float = 1.0
     ref_id: str | None = None
+    former_ref_ids: tuple[str, ...] = ()
     event: Event | None = None
     target: str | None = None

@@ -332,6 +332,7 @@ def record_of(candidate: Candidate, vector: "Vector | None", said: Remembering, 
         importance=as_importance(candidate.metadata),
         source=candidate.source,
         ref_id=candidate.ref_id,
+        former_ref_ids=candidate.former_ref_ids,
         subject=candidate.subject if candidate.attribute else None,
         attribute=candidate.attribute if candidate.subject else None,
         valid_from=when,
@@ -363,7 +364,7 @@ def changed(old: Record, new: Record, text: str, *, replaces: bool = True) -> Re
     kept = {name: value for name, value in old.metadata.items() if name != "value" or not is_new}
     both = {"rests_on": [*map(list, dict.fromkeys((*old.rests_on, *new.rests_on)))]}
     return replace(
-        old.read_anew(new.ref_id, replaces=replaces),
+        old.read_anew(new.ref_id, replaces=replaces).no_longer_said_in(*new.former_ref_ids),
         content=text,
         content_hash=content_hash(text),
         updated_at=max(new.updated_at, old.updated_at),

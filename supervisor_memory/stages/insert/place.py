@@ -121,7 +121,7 @@ def place(
     """
     said = with_metrics(with_tasks(_in_order(said, view), view), view)
     vectors = view.embed([candidate.content for candidate in said.candidates])
-    if said.perhaps and not said.is_unsure:
+    if not said.is_unsure:
         said, vectors = with_news(said, vectors, view)
     ids = event_ids(said)
     repeated: set[str | None] = set()  # ids of events that an earlier run of this turn has written

@@ -1,6 +1,6 @@
-"""Keeps sentences that may be no statement, if they are about a known record or an earlier message."""
+"""What earlier messages tell about candidates: which sentences to keep, and which messages hold no more."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -16,9 +16,10 @@ from supervisor_memory.stages.insert.draft import Draft, RivalsThere
 from supervisor_memory.stages.insert.judges.by_evidence import (
     UNLIKELY,
     is_of_what_is_known,
-    replaces_one_of,
+    replaced_by,
     tells_a_change,
 )
+from supervisor_memory.stages.post_retrieval.quotable import is_users
 from supervisor_memory.understand.learned import weigh, weights
 from supervisor_memory.understand.sense import ASKED_FROM
 
@@ -31,45 +32,59 @@ _MESSAGES = 3  # of the user, earlier than this one, that may tell the value tha
 def with_news(
     said: Remembering, vectors: "Sequence[Vector | None]", view: Deciding
 ) -> "tuple[Remembering, list[Vector | None]]":
-    """Add the candidates of `perhaps` that are about something known; returns all vectors, too."""
-    found, draft = list(vectors), Draft(said.scope)
+    """Add the candidates of `perhaps` that are about something known, and tell which messages each changes.
+
+    Returns all vectors, too.
+    """
+    draft = Draft(said.scope)
     told = {candidate.content for candidate in said.candidates}
     asked = [each for each in said.perhaps if each.content not in told]
-    kept = []
+    kept = [*zip(said.candidates, vectors, strict=True)]
     for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
         rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
-        if is_of_what_is_known(candidate, rivals, view.reading) or _is_told_anew(
-            candidate, vector, said, view
+        if is_of_what_is_known(candidate, rivals, view.reading) or replaced_by(
+            candidate, _earlier(candidate, vector, said, view), view.reading
         ):
-            kept.append(candidate)
-            found.append(vector)
-    unkept = (*said.unkept, *(len(asked) - len(kept)) * ["no-statement"])
-    return replace(said, candidates=(*said.candidates, *kept), perhaps=(), unkept=unkept), found
+            kept.append((candidate, vector))
+    known = tuple(_instead_of_messages(candidate, vector, said, view) for candidate, vector in kept)
+    unkept = (*said.unkept, *(len(said.candidates) + len(asked) - len(kept)) * ["no-statement"])
+    return replace(said, candidates=known, perhaps=(), unkept=unkept), [vector for _, vector in kept]
 
 
-def _is_told_anew(candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding) -> bool:
-    """Whether a sentence that may be no statement changes what the user said in an earlier message.
+def _instead_of_messages(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding
+) -> Candidate:
+    """The candidate with the ids of the messages that it may change, if they are the user's own words."""
+    if candidate.source.source_class != "user" or candidate.event is not None:
+        return candidate
+    earlier = _earlier(candidate, vector, said, view)
+    return replace(candidate, former_ref_ids=replaced_by(candidate, earlier, view.reading, or_perhaps=True))
 
-    Said once it may have been for that moment; whoever sets it right later means it to hold. What could be no
-    statement then (an order, a question) is none by being set right.
+
+def _earlier(
+    candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding
+) -> Mapping[str, tuple[str, float]]:
+    """Message id → its sentence that a candidate may change, and the cosine of both, of the user's messages.
+
+    What was said once may have been for that moment, so no record was made of it; whoever sets it right later
+    means it to hold. What could be no statement then (an order, a question) is none by being set right.
     """
     is_likely = candidate.confidence >= (ASKED_FROM if tells_a_change(candidate.content) else UNLIKELY)
-    if vector is None or said.scope.session_id is None or not is_likely:
-        return False
+    if vector is None or view.embedder is None or said.scope.session_id is None or not is_likely:
+        return {}
+    text = candidate.content
     where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
-    query = Query(candidate.content, where, terms(candidate.content), now=view.now)
-    hits = view.search(query, limit=_MESSAGES)
-    told = [
-        closest_statement(hit.record.content, candidate.content)
-        for hit in hits
-        if hit.record.source.source_class == "user"
-    ]
-    told = [each for each in told if _may_be_changed(each, candidate.content)]
-    vectors = view.embed(told)
-    earlier = [
-        (text, float(vector @ other)) for text, other in zip(told, vectors, strict=True) if other is not None
-    ]
-    return replaces_one_of(earlier, candidate, view.reading)
+    query = Query(text, where, terms(text), vector, view.embedder.fingerprint, now=view.now)
+    told: dict[str, tuple[str, float | None]] = {}
+    for hit in view.search(query, limit=_MESSAGES):
+        sentence = closest_statement(hit.record.content, text)
+        if is_users(hit.record) and hit.record.id != candidate.ref_id and _may_be_changed(sentence, text):
+            is_whole = sentence == hit.record.content
+            told[hit.record.id] = sentence, hit.parts.get("cosine") if is_whole else None
+    unknown = [id_ for id_, (_, cosine) in told.items() if cosine is None]
+    for id_, other in zip(unknown, view.embed([told[id_][0] for id_ in unknown]), strict=True):
+        told[id_] = told[id_][0], None if other is None else float(vector @ other)
+    return {id_: (sentence, cosine) for id_, (sentence, cosine) in told.items() if cosine is not None}
 
 
 def _may_be_changed(earlier: str, text: str) -> bool:

@@ -18,6 +18,7 @@ from supervisor_memory.understand.statements import asks_once, read_statements, 
 UNSURE: Final = "is_unsure"  # the metadata key of messages that may be another's words
 SAID_KEPT: Final = "said_kept"
 """The metadata key for the version of a record that was set aside, while its messages may be told."""
+_NOT_KNOWN: Final = ("pending", "quarantined")
 _ALL: Final = 100_000
 _SOON: Final = 1_800.0
 _LEAST_SHARED = 2
@@ -71,6 +72,9 @@ def what_became(messages: Sequence[Record], view: ReadStore) -> Became:
     outdated: defaultdict[str, set[str]] = defaultdict(set)
     read_as: defaultdict[str, set[str]] = defaultdict(set)
     for record in view.list(where, limit=_ALL):
+        if record.status in _NOT_KNOWN:  # so that it changes nothing
+            whole.update(record.present_ref_ids)
+            continue
         whole.update(record.ref_ids if hides(record) else ())
         for message in asked.intersection(record.former_ref_ids):
             gone = _outdated(contents[message], record.content)
@@ -154,7 +158,7 @@ def hides(record: Record) -> bool:
     """Whether a record hides its messages from notes, by its status."""
     if record.status in ("stale", "deleted"):
         return record.metadata.get(SAID_KEPT) != record.version
-    return record.status in ("pending", "quarantined")
+    return record.status in _NOT_KNOWN
 
 
 def with_said_kept(record: Record) -> Record:

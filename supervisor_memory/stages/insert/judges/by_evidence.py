@@ -4,7 +4,9 @@ The same subject and attribute, or about the same thing (`compare/verdict.py`): 
 same, replaced when the later one says something else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from itertools import compress
+from operator import or_
 from typing import TYPE_CHECKING
 
 from supervisor_memory.compare.apart import apart, is_settled, why_instead
@@ -16,7 +18,7 @@ from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import same_slots
-from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, verdicts
+from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, may_be_changed, verdicts
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rival, Rivals
@@ -125,18 +127,28 @@ def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool
     return nearness(closest, unrelated=scale.unrelated, same=scale.same) >= least
 
 
-def replaces_one_of(earlier: Sequence[tuple[str, float]], candidate: Candidate, view: ReadStore) -> bool:
-    """Whether a sentence gives a new value to something in a message that was not kept as a record.
+def replaced_by(
+    candidate: Candidate,
+    earlier: Mapping[str, tuple[str, float]],
+    view: ReadStore,
+    *,
+    or_perhaps: bool = False,
+) -> tuple[str, ...]:
+    """The ids of the messages to whose statement a text gives a new value.
 
     Args:
-        earlier: What was said, each with the cosine of its vector and the candidate's.
+        earlier: Message id → its statement, and the cosine of its vector and the candidate's.
+        or_perhaps: Whether those are meant, too, of which a told change may be one.
     """
     scale = view.embedder.calibration if view.embedder is not None else None
-    known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier]
-    return any(
+    known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier.values()]
+    found = [
         each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
         for each in verdicts(candidate.content, known, scale)
-    )
+    ]
+    if or_perhaps:
+        found = [*map(or_, found, may_be_changed(candidate.content, known, scale))]
+    return tuple(compress(earlier, found))
 
 
 def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
