@@ -150,6 +150,10 @@ TOLD_IN_OTHER_WORDS = [
 ]
 # Two facts about one thing, of which one names what the other does not.
 OF_ONE_FILE_OR_TABLE = [
+    (
+        "The file grain_prices.csv is put on the share of the mill.",
+        "New sorts of grain come from the file grain_prices.csv, which arrives on Mondays.",
+    ),
     ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。"),
     ("文件 grain_prices.csv 放在磨坊的共享盘上。", "新谷种从文件 grain_prices.csv 导入，每周一到。"),
     (
@@ -300,25 +304,8 @@ def test_two_facts_of_one_file_or_table_are_both_known(texts: tuple[str, str]) -
     assert all(text.rstrip(".。") in known for text in texts)
 
 
-@pytest.mark.xfail(strict=True, reason="one reads like a told change, the other is decided without vectors")
-@pytest.mark.parametrize(
-    ("texts", "embedder"),
-    [
-        (
-            (
-                "The file grain_prices.csv is put on the share of the mill.",
-                "New sorts of grain come from the file grain_prices.csv, which arrives on Mondays.",
-            ),
-            MINILM,
-        ),
-        (
-            ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。"),
-            "none",
-        ),
-    ],
-)
-def test_two_facts_that_are_still_taken_for_a_change_are_both_known(
-    texts: tuple[str, str], embedder: str
-) -> None:
-    known = " ".join(known_after(texts, embedder))
+@pytest.mark.xfail(strict=True, reason="without vectors")
+def test_two_facts_of_one_table_are_both_known_without_vectors() -> None:
+    texts = ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。")
+    known = " ".join(known_after(texts, "none"))
     assert all(text.rstrip(".。") in known for text in texts)
