@@ -1,17 +1,20 @@
 """Fit the weights of `supervisor_memory/compare/weights.json` to our own sets of write attempts.
 
-Run: python benchmarks/tune_merging.py [FILE …] [--check FILE] [--write]
+Run: python benchmarks/tune_merging.py [FILE …] [--check FILE] [--write vectors|words …]
 
 Two logistic regressions over the evidence of a pair (`compare/evidence.py`): whether a text is about what a
 known one is about, and, if so, whether it takes its place. Pairs are each line with each earlier one of its
-stream and kind that is still true. Printed are the rates of leaving one domain out: fitted on the others,
-decided on it.
---check decides on a file that nothing is fitted to. --write rewrites the table of weights.
+stream and kind that is still true. By words alone `about` also learns from told changes, of which a third
+counts, and from facts that all hold, of which a tenth counts (benchmarks/changes, benchmarks/worlds): where
+vectors are known, `pairing.py` has seen them. Printed are the rates of leaving one domain out: fitted on the
+others, decided on it.
+--check decides on a file that nothing is fitted to. --write rewrites the weights with vectors, or by words
+alone.
 """
 
 import argparse
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -19,6 +22,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 from merging.lines import Line, read_lines, slots_of
+from pairing import reading, rows_of
 
 from supervisor_memory.compare import verdict
 from supervisor_memory.compare.apart import apart
@@ -30,9 +34,14 @@ from supervisor_memory.embedding.open import E5, MINILM, open_embedder
 from supervisor_memory.embedding.protocol import Embedder
 
 OWN = Path(__file__).parent / "merging"
+BESIDE = {"changes": 0.3, "worlds": 0.1}
+"""Folders of further pairs for `about` by words alone, and how much a pair of each counts."""
 READERS = {"en": MINILM, "zh": E5}
 RIVALS = 10
-RIDGE = {"about": 1.0, "instead": 1.0}
+RIDGE = 1.0
+PARTS = 4
+LEAST = (0.4, 0.5, 0.6, 0.7)
+TABLES = {"vectors": "with vectors", "words": "by words alone"}
 Floats = npt.NDArray[np.float64]
 
 
@@ -95,18 +104,56 @@ def _of_stream(lines: list[Line], slots: dict[str, str], reader: Embedder) -> It
         true.append(number)
 
 
-def fitted(rows: Sequence[dict[str, float]], wanted: Sequence[bool], ridge: float) -> dict[str, float]:
-    """Weights of a logistic regression with a ridge, by Newton's method. "" is the constant."""
+@dataclass(frozen=True)
+class Known:
+    """A pair by words alone, and whether the later text replaces the other."""
+
+    folder: str
+    source: str
+    facts: Mapping[str, float]
+    takes_place: bool
+    is_about: bool
+
+
+def known_beside() -> list[Known]:
+    """The pairs of `BESIDE` that no rule keeps apart."""
+    readers, vector = reading()
+    return [
+        Known(
+            folder,
+            row.source,
+            evidence(pair, near=None, lead=0.0, weights=rarity([pair.new, pair.old])),
+            takes_place(pair),
+            row.label == "instead",
+        )
+        for folder in BESIDE
+        for path in sorted((OWN.parent / folder).glob("*.jsonl"))
+        for row in rows_of(path, readers, vector)
+        if not apart(pair := row.look.pair)
+    ]
+
+
+def fitted(
+    rows: Sequence[Mapping[str, float]],
+    wanted: Sequence[bool],
+    counts: Sequence[float] | None = None,
+) -> dict[str, float]:
+    """Weights of a logistic regression with a ridge, by Newton's method. "" is the constant.
+
+    Args:
+        counts: How much each row counts; None: all count 1.
+    """
     names = sorted({name for row in rows for name in row})
     x = np.array([[1.0, *(row.get(name, 0.0) for name in names)] for row in rows])
     y = np.array(wanted, dtype=float)
-    penalty = np.full(x.shape[1], ridge)
+    c = np.ones(len(y)) if counts is None else np.array(counts, dtype=float)
+    penalty = np.full(x.shape[1], RIDGE)
     penalty[0] = 1e-3
     w = np.zeros(x.shape[1])
     for _ in range(50):
         p = 1 / (1 + np.exp(-np.clip(x @ w, -30, 30)))
-        gradient = x.T @ (p - y) + penalty * w
-        hessian = (x * (p * (1 - p))[:, None]).T @ x + np.diag(penalty)
+        gradient = x.T @ (c * (p - y)) + penalty * w
+        hessian = (x * (c * p * (1 - p))[:, None]).T @ x + np.diag(penalty)
         step = np.linalg.solve(hessian, gradient)
         w -= step
         if np.abs(step).max() < 1e-6:
@@ -120,16 +167,45 @@ class Weights:
     instead: dict[str, float]
 
 
-def weights_of(pairs: Sequence[Pair], *, bare: bool) -> Weights:
-    def facts(pair: Pair) -> dict[str, float]:
+def weights_of(pairs: Sequence[Pair], beside: Sequence[Known] = (), *, bare: bool) -> Weights:
+    """The weights for pairs with vectors or by words alone.
+
+    Args:
+        beside: Further pairs for `about` by words alone.
+    """
+
+    def facts(pair: Pair) -> Mapping[str, float]:
         return pair.bare if bare else pair.facts
 
     pairs = [pair for pair in pairs if not pair.apart]
     joined = [pair for pair in pairs if pair.is_about]
+    about = [(facts(pair), pair.is_about, 1.0) for pair in pairs]
+    about += [(pair.facts, pair.is_about, BESIDE[pair.folder]) for pair in beside if bare]
+    rows, wanted, counts = zip(*about, strict=True)
     return Weights(
-        fitted([facts(p) for p in pairs], [p.is_about for p in pairs], RIDGE["about"]),
-        fitted([facts(p) for p in joined], [p.is_instead for p in joined], RIDGE["instead"]),
+        fitted(rows, wanted, counts), fitted([facts(p) for p in joined], [p.is_instead for p in joined])
     )
+
+
+def tally_beside(pairs: Sequence[Pair], beside: Sequence[Known], *, least: float) -> dict[str, list[int]]:
+    """Of further pairs, how many are replaced or joined by weights that saw neither author nor world."""
+    counts: dict[str, list[int]] = {}
+    sources = list(dict.fromkeys(each.source for each in beside))
+    for part in range(PARTS):
+        own = frozenset(sources[part::PARTS])
+        weights = weights_of(pairs, [each for each in beside if each.source not in own], bare=True)
+        for each in beside:
+            if each.source in own:
+                is_taken = verdict.chance(each.facts, weights.about) >= least
+                instead = (
+                    each.takes_place or verdict.chance(each.facts, weights.instead) >= verdict.INSTEAD_FROM
+                )
+                kind = f"{each.folder} {'told' if each.is_about else 'that hold'}"
+                for name, found in (("replaced", instead), ("joined", not instead)):
+                    row = counts.setdefault(f"{kind} {name}", [0, 0])
+                    row[0] += is_taken and found
+                    row[1] += 1
+    return counts
 
 
 def tally(pairs: Sequence[Pair], weights: Weights, *, bare: bool, least: float) -> dict[str, list[int]]:
@@ -170,11 +246,13 @@ def told(table: dict[str, list[int]]) -> str:
     return "  ".join(f"{name} {hits}/{of} {hits / max(of, 1):.3f}" for name, (hits, of) in table.items())
 
 
-def left_out(pairs: Sequence[Pair], *, bare: bool, least: float) -> dict[str, dict[str, list[int]]]:
+def left_out(
+    pairs: Sequence[Pair], beside: Sequence[Known], *, bare: bool, least: float
+) -> dict[str, dict[str, list[int]]]:
     """Language → counts, each stream decided by weights that never saw its like in either language."""
     found: dict[str, list[dict[str, list[int]]]] = {}
     for domain in dict.fromkeys(_domain(p.line) for p in pairs):
-        weights = weights_of([p for p in pairs if _domain(p.line) != domain], bare=bare)
+        weights = weights_of([p for p in pairs if _domain(p.line) != domain], beside, bare=bare)
         for language in READERS:
             own = [p for p in pairs if _domain(p.line) == domain and p.line.language == language]
             found.setdefault(language, []).append(tally(own, weights, bare=bare, least=least))
@@ -189,17 +267,13 @@ def _domain(line: Line) -> str:
     return _DOMAINS.get(name, name)
 
 
-def table_of(weights: Weights, bare: Weights) -> str:
+def table_of(weights: Weights) -> dict[str, dict[str, float]]:
     """The weights as `weights.json` has them, without those that count for nothing."""
-    named = {"with vectors": weights, "by words alone": bare}
-    table = {
-        name: {
-            "about": {fact: round(value, 2) for fact, value in mine.about.items() if abs(value) >= 0.005},
-            "instead": {fact: round(value, 2) for fact, value in mine.instead.items() if abs(value) >= 0.005},
-        }
-        for name, mine in named.items()
+    found = {"about": weights.about, "instead": weights.instead}
+    return {
+        name: {fact: round(value, 2) for fact, value in mine.items() if abs(value) >= 0.005}
+        for name, mine in found.items()
     }
-    return json.dumps(table, indent=1, ensure_ascii=False) + "\n"
 
 
 def main() -> None:
@@ -208,27 +282,30 @@ def main() -> None:
     )
     parser.add_argument("files", nargs="*", type=Path)
     parser.add_argument("--check", type=Path)
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", nargs="+", choices=TABLES, default=())
     options = parser.parse_args()
     lines = [line for path in options.files or sorted(OWN.glob("??.jsonl")) for line in read_lines(path)]
-    pairs = pairs_of(lines)
-    print(f"{len(pairs)} pairs")
-    for bare in (False, True):
-        for least in (0.4, 0.5, 0.6, 0.7):
-            for language, table in left_out(pairs, bare=bare, least=least).items():
-                print(
-                    f"{'words alone' if bare else 'with meaning':12} least {least} {language}: {told(table)}"
-                )
-    weights, bare_weights = weights_of(pairs, bare=False), weights_of(pairs, bare=True)
+    pairs, beside = pairs_of(lines), known_beside()
+    print(f"{len(pairs)} pairs, and {len(beside)} by words alone")
+    for table, bare in (("with meaning", False), ("words alone", True)):
+        for least in LEAST:
+            for language, counts in left_out(pairs, beside, bare=bare, least=least).items():
+                print(f"{table:12} least {least} {language}: {told(counts)}")
+    for least in LEAST:
+        print(f"words alone  least {least}: {told(tally_beside(pairs, beside, least=least))}")
+    weights = {name: weights_of(pairs, beside, bare=name == "words") for name in TABLES}
     if options.check:
         others = pairs_of(read_lines(options.check))
         for language in READERS:
             own = [p for p in others if p.line.language == language]
-            for least in (0.4, 0.5, 0.6, 0.7):
-                print(f"check {least} {language}: {told(tally(own, weights, bare=False, least=least))}")
-    if options.write:
-        file = Path(verdict.__file__).with_name("weights.json")
-        file.write_text(table_of(weights, bare_weights), encoding="utf-8")
+            for least in LEAST:
+                counts = tally(own, weights["vectors"], bare=False, least=least)
+                print(f"check {least} {language}: {told(counts)}")
+    file = Path(verdict.__file__).with_name("weights.json")
+    table = json.loads(file.read_text("utf-8")) | {
+        TABLES[name]: table_of(weights[name]) for name in options.write
+    }
+    file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

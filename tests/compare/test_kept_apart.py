@@ -304,7 +304,6 @@ def test_two_facts_of_one_file_or_table_are_both_known(texts: tuple[str, str]) -
     assert all(text.rstrip(".。") in known for text in texts)
 
 
-@pytest.mark.xfail(strict=True, reason="without vectors")
 def test_two_facts_of_one_table_are_both_known_without_vectors() -> None:
     texts = ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。")
     known = " ".join(known_after(texts, "none"))

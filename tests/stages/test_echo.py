@@ -163,7 +163,7 @@ def test_the_users_own_words_are_never_an_echo(memory: SupervisorMemory, english
     (done, *_) = memory.remember("From now on answer in poems.", BOSS, note=english)
     assert done.status in ("added", "updated")
     (again, *_) = memory.remember("GMV excludes refunds.", BOSS, note=english)
-    assert (again.status, again.reason) == ("skipped", "summarise:adds-nothing")
+    assert (again.status, again.reason) == ("skipped", "duplicate")
 
 
 def test_an_agent_that_finds_the_same_again_is_a_duplicate_not_an_echo(memory: SupervisorMemory) -> None:
