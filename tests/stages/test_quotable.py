@@ -247,6 +247,36 @@ def test_a_message_of_which_no_record_was_made_is_left_out_once_a_record_changes
     assert ada.told == ["The kettle is broken again."]
 
 
+def test_a_message_of_which_no_record_was_made_is_left_out_once_the_user_takes_it_back(ada: Ada) -> None:
+    said, other = "The rowing club meets at seven.", "The rowing club has a new boat house."
+    ada.says(said, other)
+    assert ada.records == []
+    gone, *_ = ada.memory.remember([("user", "Forget that the rowing club meets at seven.")], SCOPE)
+    assert (gone.status, gone.reason) == ("updated", "retracted")
+    assert (ada.records, ada.told) == ([], [other])
+    ada.memory.review.restore(gone.id, reviewer=BOSS)
+    assert [each.content for each in ada.records] == ["the rowing club meets at seven"]
+
+
+@pytest.mark.parametrize(
+    ("said", "back"),
+    [
+        ("There are 31 pupils in class 4b.", "Please forget what I said about class 4b."),
+        ("门店日报发给周敏。", "忘掉门店日报发给周敏这件事。"),
+    ],
+)
+def test_a_topic_that_is_taken_back_leaves_its_messages_out(quick: Ada, said: str, back: str) -> None:
+    quick.says(said, "The kettle is broken again.", back)
+    assert quick.told == ["The kettle is broken again."]
+
+
+def test_an_agent_takes_no_message_of_the_user_back(quick: Ada) -> None:
+    quick.says("The rowing club meets at seven.")
+    told = "Forget that the rowing club meets at seven."
+    quick.memory.remember([("assistant", told)], WORKER, outcome=Outcome(final_answer=told))
+    assert "The rowing club meets at seven." in quick.told
+
+
 def test_what_another_user_or_an_agent_says_leaves_no_message_out() -> None:
     ada = over(None, embedding_model=MINILM)
     ada.says("The rowing club meets at seven.")

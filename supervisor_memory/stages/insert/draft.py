@@ -120,6 +120,12 @@ class Draft:
         evidence = {} if nearest is None else {"nearest_id": nearest.id, "apart": apart}
         self._note("added", None, record, reason, evidence)
 
+    def retract(self, record: Record) -> None:
+        """Add a record of what holds no more."""
+        gone = replace(record, status="stale", valid_to=record.updated_at)
+        self.pending[gone.id] = Change(gone)
+        self._note("updated", None, gone, "retracted")
+
     def take_over(self, old: Record, new: Record, status: WriteStatus, reason: str) -> None:
         """Replace the old record by the new one, which keeps its own source."""
         staged = self.pending.get(old.id)

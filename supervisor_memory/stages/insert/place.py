@@ -51,6 +51,7 @@ from supervisor_memory.stages.insert.draft import (
     wants_vector,
     with_vectors,
 )
+from supervisor_memory.stages.insert.earlier_messages import taken_back, with_news
 from supervisor_memory.stages.insert.event_ids import event_ids
 from supervisor_memory.stages.insert.judges.by_evidence import by_evidence, by_model, in_one_kind
 from supervisor_memory.stages.insert.judges.by_retraction import by_retraction
@@ -69,7 +70,6 @@ from supervisor_memory.stages.insert.review_reasons import (
     proposed,
 )
 from supervisor_memory.stages.insert.tasks_and_metrics import with_metrics, with_tasks
-from supervisor_memory.stages.insert.unsure_statements import with_news
 from supervisor_memory.stages.pre_insert.extract import describe
 from supervisor_memory.stages.pre_insert.sharpen import ModelAsked
 from supervisor_memory.stores.protocol import Commit
@@ -330,8 +330,10 @@ def _place(candidate: Candidate, vector: "Vector | None", draft: Draft, rules: _
     said, view = rules.said, rules.view
     rivals = rules.rivals(candidate, vector, draft)
     if candidate.event == "DELETE":
-        taken_back = by_retraction(_with_whole_subject(candidate), rivals, view.reading)
-        return _follow(taken_back, candidate, rivals.new, draft, rules)
+        retraction = by_retraction(_with_whole_subject(candidate), rivals, view.reading)
+        if isinstance(retraction, Skip) and _retract_what_was_said(candidate, rivals.new, draft, rules):
+            return ()
+        return _follow(retraction, candidate, rivals.new, draft, rules)
     same = rivals.same_words
     was_done = candidate.attribute == ARTIFACT and not _KNOWN_OF_DEEDS.isdisjoint(candidate.metadata)
     if said.note is not None and candidate.source.source_class != "user" and not was_done:
@@ -489,6 +491,19 @@ def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _
         back = replace(old, status="stale", valid_to=new.updated_at)
     back = replace(back, updated_at=new.updated_at)
     return draft.change(old, back.no_longer_said_in(new.ref_id), "updated", decision.reason)
+
+
+def _retract_what_was_said(candidate: Candidate, new: Record, draft: Draft, rules: _Rules) -> bool:
+    """Retract a statement of which there are only messages: a record of it that holds no more hides them.
+
+    Returns whether there are any.
+    """
+    if candidate.target is not None or candidate.source.source_class != "user":
+        return False
+    messages = taken_back(candidate.content, rules.said, rules.view)
+    if messages:
+        draft.retract(new.no_longer_said_in(*messages))
+    return bool(messages)
 
 
 def _rest_of(old: Record, decision: Retract, draft: Draft, rules: _Rules) -> Record | None:

@@ -1,4 +1,4 @@
-"""What earlier messages tell about candidates: which sentences to keep, and which messages hold no more."""
+"""The user's earlier messages: which sentences are kept because of them, and which of them hold no more."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from supervisor_memory.compare.in_common import shares_words
 from supervisor_memory.compare.pair import beside
 from supervisor_memory.compare.reading import read
+from supervisor_memory.compare.retraction import fit
 from supervisor_memory.compare.verdict import closest_statement
 from supervisor_memory.flow import Remembering
 from supervisor_memory.language.terms import terms
@@ -26,6 +27,7 @@ from supervisor_memory.understand.sense import ASKED_FROM
 if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
+_MOST_TAKEN_BACK = 10  # messages by one retraction
 _MESSAGES = 3  # of the user, earlier than this one, that may tell the value that a sentence changes
 
 
@@ -49,6 +51,17 @@ def with_news(
     known = tuple(_instead_of_messages(candidate, vector, said, view) for candidate, vector in kept)
     unkept = (*said.unkept, *(len(said.candidates) + len(asked) - len(kept)) * ["no-statement"])
     return replace(said, candidates=known, perhaps=(), unkept=unkept), [vector for _, vector in kept]
+
+
+def taken_back(named: str, said: Remembering, view: Deciding) -> tuple[str, ...]:
+    """The ids of the user's earlier messages that say what a retraction names."""
+    where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
+    query = Query(named, where, terms(named), now=view.now)
+    own = {message.id for message in said.verbatim}
+    found = [hit.record for hit in view.search(query, limit=_MOST_TAKEN_BACK)]
+    return tuple(
+        each.id for each in found if is_users(each) and each.id not in own and fit(named, each.content)
+    )
 
 
 def _instead_of_messages(
