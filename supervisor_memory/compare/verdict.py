@@ -28,7 +28,7 @@ from supervisor_memory.compare.in_common import (
 )
 from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
-from supervisor_memory.compare.pairing import Before, Paired, exchanges_roles, paired
+from supervisor_memory.compare.pairing import Before, exchanges_roles, paired
 from supervisor_memory.compare.reading import Reading, read
 from supervisor_memory.compare.replaces import (
     has_another_figure,
@@ -72,9 +72,6 @@ _CHANGES_IT, _CHANGES_IT_REWORDED = 0.29, 0.4
 is one of the known text. "Anyway" and "untold" are where the first look found something else, "reworded" is
 for texts that are not one sentence with words exchanged. Tried out on authors and worlds that the weights had
 not seen."""
-_MAY_CHANGE_IT = 0.3
-"""The chance from which a later text may tell a change of the known one: less than a verdict asks for, enough
-not to quote a message that has no record."""
 _TOLD = 0.25  # log odds of a change, from which a text replaces what it has little in common with
 _NOT_SO = frozenset({"unreal", "denied"})
 _OF_ANOTHER = frozenset({"person", "identifier", "label"})
@@ -158,14 +155,6 @@ def verdicts(new: str, rivals: Sequence[Compared], scale: "Calibration | None") 
     return [_unless_of_another(look, _again(look)) for look in looks(new, rivals, scale)]
 
 
-def may_be_changed(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[bool]:
-    """Whether a text may change what each rival says, though it is not sure enough for a verdict."""
-    return [
-        look.near is not None and _paired(look, look.near).of_it >= _MAY_CHANGE_IT
-        for look in looks(new, rivals, scale)
-    ]
-
-
 def looks(new: str, rivals: Sequence[Compared], scale: "Calibration | None") -> list[Look]:
     """The first look at each rival, in order."""
     readings = [read(rival.text) for rival in rivals]
@@ -200,7 +189,9 @@ def _again(look: Look) -> Verdict:
     is_near = near >= (_NOT_FAR if is_told else _NEAR)
     if _is_of_another_kind(look.pair) or (first.about < _EVEN and not is_near):
         return first  # no pair so far from each other was ever found to be one, or a told change
-    found = _paired(look, near)
+    found = paired(
+        look.pair, near=near, lead=look.lead, before=Before(first.about, first.instead, first.apart)
+    )
     one = replace(first, about=max(first.about, found.same), instead=0.0, apart="", is_one=True)
     another = replace(first, about=max(first.about, found.instead, _EVEN), instead=1.0, apart="")
     is_of_it = found.of_it >= (_CHANGES_IT if look.pair.is_template else _CHANGES_IT_REWORDED)
@@ -218,12 +209,6 @@ def _again(look: Look) -> Verdict:
     if is_told and is_of_it and found.instead >= _INSTEAD:
         return another
     return first if found.same >= _JOINED else replace(first, about=0.0, apart="unsure")
-
-
-def _paired(look: Look, near: float) -> Paired:
-    first = look.verdict
-    before = Before(first.about, first.instead, first.apart)
-    return paired(look.pair, near=near, lead=look.lead, before=before)
 
 
 def _unless_of_another(look: Look, found: Verdict) -> Verdict:

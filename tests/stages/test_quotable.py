@@ -277,6 +277,26 @@ def test_an_agent_takes_no_message_of_the_user_back(quick: Ada) -> None:
     assert "The rowing club meets at seven." in quick.told
 
 
+def test_messages_about_another_thing_or_person_are_told_beside_a_change() -> None:
+    ada = over(None, embedding_model=E5)
+    said = ("我叔叔今年61岁。", "我上司的身高有171厘米。", "我同事的老家在辽宁沈阳。")
+    ada.says(
+        *said,
+        "我父亲的身高有172厘米。",
+        "我爸爸的老家是成都的，就在四川。",
+        "张志宏是我的表哥，其年龄是45岁。",
+    )
+    assert set(said) <= set(ada.told)
+
+
+def test_an_earlier_statement_that_comes_late_leaves_no_message_out() -> None:
+    ada = over(None, embedding_model=MINILM)
+    ada.says("The rowing club meets at seven.")
+    earlier = ada.clock() - 200 * 86_400
+    ada.memory.add("The rowing club now meets at eight.", user_id="ada", session_id="s0", created_at=earlier)
+    assert "The rowing club meets at seven." in ada.told
+
+
 def test_what_another_user_or_an_agent_says_leaves_no_message_out() -> None:
     ada = over(None, embedding_model=MINILM)
     ada.says("The rowing club meets at seven.")

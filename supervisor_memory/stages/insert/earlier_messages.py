@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from supervisor_memory.model.records import Vector
 
 _MOST_TAKEN_BACK = 10  # messages by one retraction
+_MOST_RECORDS = 100  # of three messages
 _MESSAGES = 3  # of the user, earlier than this one, that may tell the value that a sentence changes
 
 
@@ -67,11 +68,18 @@ def taken_back(named: str, said: Remembering, view: Deciding) -> tuple[str, ...]
 def _instead_of_messages(
     candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding
 ) -> Candidate:
-    """The candidate with the ids of the messages that it may change, if they are the user's own words."""
+    """The candidate with the ids of the messages that it changes, if they are the user's own words.
+
+    Where a message became a record, the comparison with the record tells.
+    """
     if candidate.source.source_class != "user" or candidate.event is not None:
         return candidate
-    earlier = _earlier(candidate, vector, said, view)
-    return replace(candidate, former_ref_ids=replaced_by(candidate, earlier, view.reading, or_perhaps=True))
+    found = replaced_by(candidate, _earlier(candidate, vector, said, view), view.reading)
+    if not found:
+        return candidate
+    records = view.list(Filter(said.scope.user_id, ref_ids=found), limit=_MOST_RECORDS)
+    known = {message for record in records for message in record.present_ref_ids}
+    return replace(candidate, former_ref_ids=tuple(id_ for id_ in found if id_ not in known))
 
 
 def _earlier(
@@ -86,7 +94,8 @@ def _earlier(
     if vector is None or view.embedder is None or said.scope.session_id is None or not is_likely:
         return {}
     text = candidate.content
-    where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks)
+    when = view.now if said.created_at is None else said.created_at
+    where = Filter(said.scope.user_id, families=(SESSION_FAMILY,), tasks=said.scope.tasks, until=when)
     query = Query(text, where, terms(text), vector, view.embedder.fingerprint, now=view.now)
     told: dict[str, tuple[str, float | None]] = {}
     for hit in view.search(query, limit=_MESSAGES):

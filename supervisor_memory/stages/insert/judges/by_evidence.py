@@ -5,8 +5,6 @@ same, replaced when the later one says something else.
 """
 
 from collections.abc import Mapping, Sequence
-from itertools import compress
-from operator import or_
 from typing import TYPE_CHECKING
 
 from supervisor_memory.compare.apart import apart, is_settled, why_instead
@@ -18,7 +16,7 @@ from supervisor_memory.compare.other_things import of_other_things
 from supervisor_memory.compare.pair import Pair, beside
 from supervisor_memory.compare.reading import read
 from supervisor_memory.compare.slots import same_slots
-from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, may_be_changed, verdicts
+from supervisor_memory.compare.verdict import INSTEAD_FROM, Compared, Verdict, verdicts
 from supervisor_memory.language.terms import has_cjk, terms
 from supervisor_memory.language.wording import same_marks, tells
 from supervisor_memory.model.decisions import Add, Append, Decision, Merge, Replace, Rival, Rivals
@@ -128,27 +126,20 @@ def _is_close(rivals: Rivals, least: float, scale: "Calibration | None") -> bool
 
 
 def replaced_by(
-    candidate: Candidate,
-    earlier: Mapping[str, tuple[str, float]],
-    view: ReadStore,
-    *,
-    or_perhaps: bool = False,
+    candidate: Candidate, earlier: Mapping[str, tuple[str, float]], view: ReadStore
 ) -> tuple[str, ...]:
     """The ids of the messages to whose statement a text gives a new value.
 
     Args:
         earlier: Message id → its statement, and the cosine of its vector and the candidate's.
-        or_perhaps: Whether those are meant, too, of which a told change may be one.
     """
     scale = view.embedder.calibration if view.embedder is not None else None
     known = [Compared.of(text, candidate.content, cosine) for text, cosine in earlier.values()]
-    found = [
-        each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
-        for each in verdicts(candidate.content, known, scale)
-    ]
-    if or_perhaps:
-        found = [*map(or_, found, may_be_changed(candidate.content, known, scale))]
-    return tuple(compress(earlier, found))
+    return tuple(
+        id_
+        for id_, each in zip(earlier, verdicts(candidate.content, known, scale), strict=True)
+        if each.about >= view.settings.duplicate_threshold and each.instead >= INSTEAD_FROM
+    )
 
 
 def by_model(candidate: Candidate, rivals: Rivals, view: ReadStore) -> Decision:
