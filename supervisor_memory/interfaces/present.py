@@ -223,7 +223,7 @@ def _why_nothing_was_told(memory: SupervisorMemory, id: str, user_id: str | None
     return (
         f"nobody was told anything of {id!r}: as far as the log goes back, there is no record, note or run "
         "with this id; give the whole id: `supervisor-memory list --user ID --json` tells those of records, "
-        "`supervisor-memory audit tail --json` those of runs"
+        "`supervisor-memory why RECORD --json` those of the runs that were told a record"
     )
 
 
