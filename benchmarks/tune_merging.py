@@ -24,6 +24,7 @@ import numpy.typing as npt
 from merging.lines import Line, read_lines, slots_of
 from pairing import reading, rows_of
 
+from supervisor_memory import Settings
 from supervisor_memory.compare import verdict
 from supervisor_memory.compare.apart import apart
 from supervisor_memory.compare.evidence import evidence, nearness, rarity
@@ -291,8 +292,8 @@ def main() -> None:
         for least in LEAST:
             for language, counts in left_out(pairs, beside, bare=bare, least=least).items():
                 print(f"{table:12} least {least} {language}: {told(counts)}")
-    for least in LEAST:
-        print(f"words alone  least {least}: {told(tally_beside(pairs, beside, least=least))}")
+    least = Settings().duplicate_threshold
+    print(f"words alone  least {least}: {told(tally_beside(pairs, beside, least=least))}")
     weights = {name: weights_of(pairs, beside, bare=name == "words") for name in TABLES}
     if options.check:
         others = pairs_of(read_lines(options.check))
@@ -301,11 +302,11 @@ def main() -> None:
             for least in LEAST:
                 counts = tally(own, weights["vectors"], bare=False, least=least)
                 print(f"check {least} {language}: {told(counts)}")
-    file = Path(verdict.__file__).with_name("weights.json")
-    table = json.loads(file.read_text("utf-8")) | {
-        TABLES[name]: table_of(weights[name]) for name in options.write
-    }
-    file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if options.write:
+        file = Path(verdict.__file__).with_name("weights.json")
+        table = json.loads(file.read_text("utf-8"))
+        table |= {TABLES[name]: table_of(weights[name]) for name in options.write}
+        file.write_text(json.dumps(table, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

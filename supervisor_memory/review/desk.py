@@ -154,8 +154,8 @@ class Desk:
         asks = record.metadata.get(REVIEW)
         verdict = {**(asks if isinstance(asks, dict) else {}), "verdict": "rejected", "by": by, "reason": why}
         metadata = {**record.metadata, REVIEW: verdict}
-        ended: dict[str, Any] = {"status": "deleted", "valid_to": ports.now, "updated_at": ports.now}
-        gone = replace(record, **ended, metadata=metadata, former_ref_ids=())
+        gone = replace(record, status="deleted", valid_to=ports.now, updated_at=ports.now, metadata=metadata)
+        gone = replace(gone, former_ref_ids=())  # what is rejected has changed no message
         commit = Commit((Change(gone, expects=record.version),), (event("reject", record, actor=by),))
         done = Approval(record, by).commit(ports, commit)
         return WriteResult(record.id, "skipped", done.saved, "rejected", record.version + 1, done.applied)

@@ -42,16 +42,18 @@ def with_news(
     draft = Draft(said.scope)
     told = {candidate.content for candidate in said.candidates}
     asked = [each for each in said.perhaps if each.content not in told]
-    kept = [*zip(said.candidates, vectors, strict=True)]
+    known = [
+        (_instead_of(_replaced(candidate, vector, said, view), candidate, said, view), vector)
+        for candidate, vector in zip(said.candidates, vectors, strict=True)
+    ]
     for candidate, vector in zip(asked, view.embed([each.content for each in asked]), strict=True):
+        messages = _replaced(candidate, vector, said, view)
         rivals = RivalsThere(candidate, vector, said=said, draft=draft, view=view)
-        if is_of_what_is_known(candidate, rivals, view.reading) or replaced_by(
-            candidate, _earlier(candidate, vector, said, view), view.reading
-        ):
-            kept.append((candidate, vector))
-    known = tuple(_instead_of_messages(candidate, vector, said, view) for candidate, vector in kept)
-    unkept = (*said.unkept, *(len(said.candidates) + len(asked) - len(kept)) * ["no-statement"])
-    return replace(said, candidates=known, perhaps=(), unkept=unkept), [vector for _, vector in kept]
+        if messages or is_of_what_is_known(candidate, rivals, view.reading):
+            known.append((_instead_of(messages, candidate, said, view), vector))
+    unkept = (*said.unkept, *(len(said.candidates) + len(asked) - len(known)) * ["no-statement"])
+    kept = replace(said, candidates=tuple(each for each, _ in known), perhaps=(), unkept=unkept)
+    return kept, [vector for _, vector in known]
 
 
 def taken_back(named: str, said: Remembering, view: Deciding) -> tuple[str, ...]:
@@ -65,21 +67,27 @@ def taken_back(named: str, said: Remembering, view: Deciding) -> tuple[str, ...]
     )
 
 
-def _instead_of_messages(
+def _replaced(
     candidate: Candidate, vector: "Vector | None", said: Remembering, view: Deciding
-) -> Candidate:
-    """The candidate with the ids of the messages that it changes, if they are the user's own words.
-
-    Where a message became a record, the comparison with the record tells.
-    """
+) -> tuple[str, ...]:
+    """The ids of the user's earlier messages that the user's words change."""
     if candidate.source.source_class != "user" or candidate.event is not None:
+        return ()
+    return replaced_by(candidate, _earlier(candidate, vector, said, view), view.reading)
+
+
+def _instead_of(
+    messages: tuple[str, ...], candidate: Candidate, said: Remembering, view: Deciding
+) -> Candidate:
+    """The candidate with the ids of those messages of which no record was made.
+
+    Where one was made, the comparison with the record tells.
+    """
+    if not messages:
         return candidate
-    found = replaced_by(candidate, _earlier(candidate, vector, said, view), view.reading)
-    if not found:
-        return candidate
-    records = view.list(Filter(said.scope.user_id, ref_ids=found), limit=_MOST_RECORDS)
+    records = view.list(Filter(said.scope.user_id, ref_ids=messages), limit=_MOST_RECORDS)
     known = {message for record in records for message in record.present_ref_ids}
-    return replace(candidate, former_ref_ids=tuple(id_ for id_ in found if id_ not in known))
+    return replace(candidate, former_ref_ids=tuple(id_ for id_ in messages if id_ not in known))
 
 
 def _earlier(

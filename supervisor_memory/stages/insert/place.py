@@ -494,9 +494,9 @@ def _retract(old: Record, new: Record, decision: Retract, draft: Draft, rules: _
 
 
 def _retract_what_was_said(candidate: Candidate, new: Record, draft: Draft, rules: _Rules) -> bool:
-    """Retract a statement of which there are only messages: a record of it that holds no more hides them.
+    """Retract a statement that is only in messages, by a stale record that hides them.
 
-    Returns whether there are any.
+    Returns whether there are such messages.
     """
     if candidate.target is not None or candidate.source.source_class != "user":
         return False

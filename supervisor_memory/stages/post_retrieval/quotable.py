@@ -219,7 +219,7 @@ def _may_be_replaced(old: Hit, new: Record) -> bool:
 
 
 def repeats(sentence: str, told: Sequence[frozenset[str]]) -> bool:
-    """Whether one of the given texts repeats a sentence: nearly all of its terms, and all of its numbers."""
+    """Whether one of the given texts has nearly all terms of a sentence, and all its numbers."""
     words = frozenset(terms(sentence))
     missing = (words - each for each in told)
     return any(len(m) <= _MISSING * len(words) and not any(map(str.isdigit, m)) for m in missing)
