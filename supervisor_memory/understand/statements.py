@@ -522,7 +522,7 @@ def _with_second_reader(found: Statement) -> Statement:
     """
     text = normal(found.text)
     own = masked(text)
-    is_ruled = found.kind is not None and found.retracts is None and not _announced(own)[1]
+    is_ruled = found.kind is not None and found.retracts is None and not _is_deliberate(found, own)
     is_own = _says_enough(own) and (is_ruled or 2 * own.count(MASK) <= len(own))
     if not (is_ruled or found.reason == "none") or not is_own:
         return found
@@ -533,6 +533,13 @@ def _with_second_reader(found: Statement) -> Statement:
     named = _SENTENCES["quoted_span"].sub(_name, text)
     said = [each if is_listed else without_address(each) for each in dict.fromkeys((own, named))]
     return decided(found, max([weigh(each, weights()) for each in said], key=lambda learned: learned.chance))
+
+
+def _is_deliberate(found: Statement, hidden: str) -> bool:
+    """Whether the user announces the statement, or says what "we mean by" a word: then nobody doubts it."""
+    starts, announced = _announced(hidden)
+    is_defined = found.reason == "definition" and _DEFINES["of_ones_own"].search(hidden[starts:]) is not None
+    return announced or is_defined
 
 
 def _name(span: re.Match[str]) -> str:
@@ -547,8 +554,8 @@ def _name(span: re.Match[str]) -> str:
 def believed(found: Statement) -> Statement:
     """Drop a statement that the rules would keep if the second reader doubts it; others stay as they are.
 
-    What the user announces ("remember that …") is not doubted; nor is, by its words alone, what has words of
-    wishing or defining.
+    What the user announces ("remember that …") or defines in the first person ("by churn we mean …") is not
+    doubted; nor is, by its words alone, what has words of wishing or defining.
     """
     learned = found.learned
     if found.kind is None or found.is_learned or learned is None or not learned.is_doubtful:

@@ -193,6 +193,42 @@ def test_what_is_written_or_announced_is_not_doubted(memory: SupervisorMemory, t
     assert believed(found).kind is not None
 
 
+DEFINED = {
+    MINILM: [
+        "By churn we mean customers without an order for 90 days.",
+        "We define churn as 90 days without an order.",
+        "In our reports we define a visit as anything over ten seconds.",
+        "When I say late, I mean more than 15 minutes.",
+    ],
+    E5: [
+        "我们说的流失指90天没有下单的客户。",
+        "在我们组里，我们把流失定义为90天没有下单。",
+        "咱们把三个月没来的叫沉睡会员。",
+    ],
+}
+
+
+@every_case("model", [MINILM, E5])
+def test_what_the_user_means_by_a_word_is_not_doubted(model: str) -> None:
+    with SupervisorMemory(SETTINGS, embedder=open_embedder(model, dimension=None)) as memory:
+        for text in DEFINED[model]:
+            memory.add([{"role": "user", "content": text}], user_id=text)
+            assert [record.content for record in memory.get_all(user_id=text)] == [text]
+
+
+@every_case(
+    "text",
+    [
+        "The competitor defines churn as 30 days.",
+        "Here's the competitor's FAQ: we define a trial as any signup, card or no card.",
+        "竞品手册里把“活跃保户”定义成半年内登录过App的人。",
+    ],
+)
+def test_what_others_mean_by_a_word_may_be_doubted(text: str) -> None:
+    (found,) = read_statements(text).worth_keeping
+    assert found.learned is not None
+
+
 @every_case(
     "text",
     [
