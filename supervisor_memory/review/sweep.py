@@ -20,7 +20,7 @@ from supervisor_memory.model.records import (
 )
 from supervisor_memory.ports import Ports
 from supervisor_memory.review.proposal import event
-from supervisor_memory.review.undo import as_before, set_back, status_before
+from supervisor_memory.review.undo import as_before, changing_no_message, set_back, version_before
 from supervisor_memory.stages.insert.revise import SOURCE_WAS
 from supervisor_memory.stores.protocol import Change, Commit
 from supervisor_memory.upkeep.compact import sources_of
@@ -294,22 +294,28 @@ def release(known: Known, ports: Ports) -> Iterator[Planned]:
     for record in known.records.values():
         if record.status == "quarantined" and (known.was_brought(record) or known.was_changed(record)):
             versions = ports.store(ports.services.backend.versions, record.id)
-            was = status_before(versions)
+            was = version_before(versions)
             back = replace(set_back(record, was, ports.now), valid_from=record.valid_from)
             yield Planned(record, "released", back)
 
 
 def roll_back(known: Known, ports: Ports) -> Iterator[Planned]:
-    """Plan to withdraw records added by the selected source, and to revert records it changed."""
+    """Plan to withdraw records added by the selected source, and to revert records it changed.
+
+    The earlier messages that these records contradicted may be quoted again.
+    """
     for record in known.records.values():
         if record.status == "deleted":
             continue
         rows = [row for row in known.since_settled(record) if row["op"] in _CHANGES]
         mine = [known.did(row) for row in rows]
         if known.was_brought(record):
-            if record.status not in ("active", "pending", "quarantined"):
+            took_back = record.status == "stale" and record.version == 1  # what messages had told
+            if record.status not in ("active", "pending", "quarantined") and not took_back:
                 continue  # others have taken its place
-            gone = replace(record, status="deleted", valid_to=ports.now, updated_at=ports.now)
+            versions = ports.store(ports.services.backend.versions, record.id)
+            gone = changing_no_message(record, versions)
+            gone = replace(gone, status="deleted", valid_to=ports.now, updated_at=ports.now)
             is_as_left = all(mine)
             yield Planned(
                 record, "withdrawn", gone if is_as_left else None, "" if is_as_left else "changed-since"
@@ -326,7 +332,7 @@ def _reverted(record: Record, version: int, ports: Ports) -> Iterator[Planned]:
     versions = ports.store(ports.services.backend.versions, record.id)
     then = next((each for each in versions if each.version == version), None)
     if then is not None:
-        back = as_before(record, then, ports.deciding())
+        back = as_before(record, then, versions, ports.deciding())
         yield Planned(record, "reverted", replace(back, status=then.status))
 
 

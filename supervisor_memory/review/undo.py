@@ -102,7 +102,7 @@ def revert(
         versions = ports.store(ports.services.backend.versions, now.id)
         then = _version(versions, version)
         view = ports.deciding()
-        shall_be = as_before(now, then, view)
+        shall_be = as_before(now, then, versions, view)
         if all(getattr(shall_be, name) == getattr(now, name) for name in _SAID):
             return WriteResult(now.id, "skipped", reason="is-current", version=now.version)
         told = event("revert", now, actor=actor, after=shall_be.content, reason=f"to-version-{version}")
@@ -129,8 +129,11 @@ def _version(versions: Sequence[Record], number: int) -> Record:
     return found
 
 
-def as_before(now: Record, then: Record, view: Deciding) -> Record:
-    """The record with the text of an earlier version, valid from now; pending if that version was."""
+def as_before(now: Record, then: Record, versions: Sequence[Record], view: Deciding) -> Record:
+    """The record with the text of an earlier version, valid from now; pending if that version was.
+
+    It contradicts the messages of its other texts, and no longer those that only a later text contradicted.
+    """
     said = {name: getattr(then, name) for name in _SAID}
     shall_be = replace(
         now, **said, content_hash=then.content_hash, updated_at=view.now, valid_from=view.now, valid_to=None
@@ -138,10 +141,17 @@ def as_before(now: Record, then: Record, view: Deciding) -> Record:
     if then.content_hash == now.content_hash:
         shall_be = shall_be.also_said_in(*now.present_ref_ids)
     else:
-        shall_be = shall_be.no_longer_said_in(*(m for m in now.ref_ids if m not in then.present_ref_ids))
+        gone = (m for m in changing_no_message(now, versions).ref_ids if m not in then.present_ref_ids)
+        shall_be = shall_be.no_longer_said_in(*gone)
     if then.status == "pending":
         return replace(shall_be, status="pending", vector=None, embedder=None)
     return shall_be if shall_be.embedded_text == now.embedded_text else embedded(shall_be, view)
+
+
+def changing_no_message(record: Record, versions: Sequence[Record]) -> Record:
+    """The record without the messages that it contradicts but never told itself: they may be quoted again."""
+    own = {message for each in versions for message in each.present_ref_ids}
+    return replace(record, former_ref_ids=tuple(m for m in record.former_ref_ids if m in own))
 
 
 def restore(
@@ -157,7 +167,7 @@ def restore(
                 raise RecordNotFound(f"record {id!r} {_INSTEAD[now.status]}", id=id, status=now.status)
             return WriteResult(now.id, "skipped", reason=f"is-{now.status}", version=now.version)
         versions = ports.store(ports.services.backend.versions, now.id)
-        back = set_back(now, status_before(versions), ports.now)
+        back = set_back(now, version_before(versions), ports.now)
         told = event("restore", now, actor=actor, reason=f"was-{now.status}")
         try:
             done = ports.deciding().commit(Commit((Change(back, expects=now.version),), (told,)))
@@ -176,14 +186,17 @@ def restore(
     return again_when_late(once)
 
 
-def status_before(versions: Sequence[Record]) -> Status:
-    """The status a record had before its present one."""
+def version_before(versions: Sequence[Record]) -> Record | None:
+    """The version in which a record had another status than now; None if it never had."""
     now = versions[-1].status
-    return next((each.status for each in reversed(versions) if each.status != now), "active")
+    return next((each for each in reversed(versions) if each.status != now), None)
 
 
-def set_back(now: Record, status: Status, moment: float) -> Record:
-    """The record with an earlier status, without the verdict and the times of its end."""
+def set_back(now: Record, before: Record | None, moment: float) -> Record:
+    """The record with the status of an earlier version, or active, without the verdict and the times of its
+    end. It contradicts the messages again that it contradicted then."""
+    status: Status = "active" if before is None else before.status
+    now = now.no_longer_said_in(*(() if before is None else before.former_ref_ids))
     metadata = {name: value for name, value in now.metadata.items() if name != SAID_KEPT}
     if isinstance(told := metadata.get(REVIEW), dict):
         metadata[REVIEW] = {name: each for name, each in told.items() if name not in _VERDICT}

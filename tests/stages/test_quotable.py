@@ -10,6 +10,7 @@ import pytest
 from supervisor_memory import Outcome, Scope, Settings, SupervisorMemory
 from supervisor_memory.embedding.open import E5, MINILM
 from supervisor_memory.model.records import SESSION_FAMILY, Hit, Record, Source
+from supervisor_memory.review.undo import as_before, changing_no_message
 from supervisor_memory.stages.post_retrieval.quotable import Became, may_be_told, replaced, what_became
 from supervisor_memory.testing.clock import FixedClock
 from supervisor_memory.testing.ports import ports, record
@@ -304,6 +305,35 @@ def test_what_another_user_or_an_agent_says_leaves_no_message_out() -> None:
     ada.memory.remember([("user", told)], replace(SCOPE, user_id="bob"))
     ada.memory.remember([("assistant", told)], WORKER, outcome=Outcome(final_answer=told))
     assert "The rowing club meets at seven." in ada.told
+
+
+ROWS_AT_SEVEN, AT_EIGHT = "The rowing club meets at seven.", "The rowing club now meets at eight."
+
+
+@pytest.mark.parametrize("later", [AT_EIGHT, "Forget that the rowing club meets at seven."])
+def test_what_a_session_that_is_rolled_back_left_out_is_told_again(later: str) -> None:
+    ada = over(None, embedding_model=MINILM)
+    ada.says(ROWS_AT_SEVEN)
+    ada.memory.remember([("user", later)], replace(SCOPE, session_id="bad"))
+    assert ROWS_AT_SEVEN not in ada.told
+    which: Any = {"user_id": "ada", "session_id": "bad", "reviewer": BOSS}
+    gone = [ada.memory.get(each.record_id) for each in ada.memory.review.roll_back(**which).steps]
+    [withdrawn] = [each for each in gone if each.family != SESSION_FAMILY]
+    assert ROWS_AT_SEVEN in ada.told
+    assert AT_EIGHT not in ada.told
+    ada.memory.review.restore(withdrawn.id, reviewer=BOSS)
+    assert ROWS_AT_SEVEN not in ada.told
+
+
+def test_a_record_that_is_set_back_contradicts_its_other_texts_and_no_message_of_others() -> None:
+    first = record("one", ref_id="m1")
+    second = first.read_anew("m2", replaces=True).no_longer_said_in("m0")
+    third = replace(second.read_anew("m3", replaces=True), version=3, content_hash="of another text")
+    versions = (first, replace(second, version=2), third)
+    assert third.former_ref_ids == ("m1", "m0", "m2")
+    assert changing_no_message(third, versions).former_ref_ids == ("m1", "m2")
+    back = as_before(third, first, versions, ports().deciding())
+    assert (back.present_ref_ids, back.former_ref_ids) == (("m1",), ("m2", "m3"))
 
 
 # --- what waits, or was refused
