@@ -8,7 +8,7 @@ each line. If it is still too long, fewer records are merged. So no number and n
 import re
 import time
 import unicodedata
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
@@ -73,7 +73,7 @@ def summaries(
     found = _packed(whole, most_tokens, count_tokens)
     if sum(len(each.of) for each in found) == len(records):
         return found
-    return _packed([(record, _shortened(lines)) for record, lines in whole], most_tokens, count_tokens)
+    return _packed([(record, [*_shortened(lines)]) for record, lines in whole], most_tokens, count_tokens)
 
 
 def rebuilt(records: Iterable[Record], *, most_tokens: int, count_tokens: TokenCounter) -> str:
@@ -82,7 +82,7 @@ def rebuilt(records: Iterable[Record], *, most_tokens: int, count_tokens: TokenC
     text = _joined((record, _lines(record)) for record in in_time)
     if count_tokens(text) <= most_tokens:
         return text
-    return _joined((record, _shortened(_lines(record))) for record in in_time)
+    return _joined((record, [*_shortened(_lines(record))]) for record in in_time)
 
 
 def sources_of(record: Record) -> Sequence[str]:
@@ -106,12 +106,15 @@ def _lines(record: Record) -> Sequence[str]:
     return [f"[{day}] {lines[0]}", *lines[1:]]
 
 
-def _shortened(lines: Iterable[str]) -> Sequence[str]:
-    """The lines without sentences that have no `marks`; the first sentence of each line stays."""
-    return [
-        " ".join(each.strip() for place, each in enumerate(_SENTENCE.split(line)) if not place or marks(each))
-        for line in lines
-    ]
+def _shortened(lines: Iterable[str]) -> Iterator[str]:
+    """The lines without sentences that have no `marks`, but for the first of each line.
+
+    A line stays whole where that would cut a quotation of several sentences.
+    """
+    for line in lines:
+        first, *others = (each.strip() for each in _SENTENCE.split(line))
+        short = " ".join((first, *filter(marks, others)))
+        yield short if marks(line) <= marks(short) else line
 
 
 def _packed(parts: Iterable[_Parts], most_tokens: int, count_tokens: TokenCounter) -> Sequence[Summary]:

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from supervisor_memory.language.tokens import count_tokens
@@ -130,6 +130,7 @@ def test_numbers_names_and_identifiers_are_marks_in_both_languages() -> None:
 
 
 @settings(max_examples=examples(40))
+@example(contents=["ran ran", f'{9 * "ran "}"All is  well. ran. 0"'], most=43)
 @given(contents=st.lists(texts, min_size=2, max_size=40), most=st.integers(10, 300))
 def test_no_mark_of_a_record_is_lost_and_no_limit_passed(contents: list[str], most: int) -> None:
     records = traces(*contents)
