@@ -207,11 +207,21 @@ class AuditLog:
         with self._database.reading() as connection:
             return tuple(row[0] for row in select(connection, "audit", sql, beginning, limit))
 
-    def rows(self, *, after: int = 0, limit: int) -> Sequence[AuditRow]:
-        """A page of the rows behind row `after`, oldest first; archived rows may be missing."""
-        sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ? ORDER BY seq LIMIT ?"
+    def ids_by_end(self, end: str, *, limit: int = 10) -> Sequence[str]:
+        """Record ids with this end, as far as the log has rows for them, in order; it looks at all ids."""
+        sql = """SELECT DISTINCT record_id FROM audit
+            WHERE record_id IS NOT NULL AND substr(record_id, -length(?1)) = ?1 ORDER BY record_id LIMIT ?2"""
         with self._database.reading() as connection:
-            return tuple(AuditRow(*row) for row in select(connection, "audit", sql, after, limit))
+            return tuple(row[0] for row in select(connection, "audit", sql, end, limit))
+
+    def rows(self, *, after: int = 0, limit: int, user_id: str | None = None) -> Sequence[AuditRow]:
+        """A page of the rows behind row `after`, oldest first, optionally of one user; archived rows may be
+        missing."""
+        with self._database.reading() as connection:
+            subject = _subject_of(connection, user_id)
+            of_user, bindings = ("", ()) if subject is None else (" AND subject = ?", (subject,))
+            sql = f"SELECT {_AUDIT_COLUMNS} FROM audit WHERE seq > ?{of_user} ORDER BY seq LIMIT ?"
+            return tuple(AuditRow(*row) for row in select(connection, "audit", sql, after, *bindings, limit))
 
     def accesses(
         self, limit: int, *, user_id: str | None = None, record_id: str | None = None, op: str | None = None
@@ -348,6 +358,18 @@ class AuditLog:
     def run_name(self, run_id: str | None) -> str | None:
         """The name of a run in `access` and `notes`: its id where that is a code, else a keyed hash."""
         return pseudonyms.run_name(self._session_key.encode(), run_id)
+
+    def run_behind(self, pseudonym: str) -> str | None:
+        """The name in `access` and `notes` of the run with a pseudonym of the chain; None: no note of it is
+        kept, or its id is no code."""
+        if not pseudonyms.is_run_pseudonym(pseudonym):
+            return None
+        self.flush()
+        sql = """SELECT DISTINCT run_id, key FROM notes JOIN subjects USING (subject)
+            WHERE run_id IS NOT NULL"""
+        with self._database.reading() as connection:
+            told = select(connection, "notes", sql)
+        return next((run for run, key in told if pseudonyms.run_pseudonym(bytes(key), run) == pseudonym), None)
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when the record has none, or the key was erased."""

@@ -1,6 +1,7 @@
 """The ties of rows to people and texts, which lie beside the chain and can be erased."""
 
 import hmac
+import re
 import secrets
 from collections.abc import Callable
 from typing import Any, Final
@@ -14,6 +15,7 @@ from supervisor_memory.model.records import AuditEvent
 
 _KNOWN: Final = """SELECT subject, key, (SELECT at FROM tombstones WHERE user = ?) FROM subjects
     WHERE user_id = ?"""
+_RUN: Final = re.compile("r-[0-9a-f]{16}")
 SKIP: Final = "skip"
 """The operation of events that changed nothing. Such a row may come after an erasure, so it makes no new
 pseudonym and no new key."""
@@ -92,6 +94,11 @@ def session_name(key: bytes, session_id: str) -> str:
 def run_pseudonym(key: bytes, run_id: str) -> str:
     """The name of a run in the chain."""
     return hashed("r-", key, b"run\x00" + run_id.encode())
+
+
+def is_run_pseudonym(text: str) -> bool:
+    """Whether a text has the form of a run's name in the chain."""
+    return _RUN.fullmatch(text) is not None
 
 
 def run_name(session_key: bytes, run_id: str | None) -> str | None:

@@ -194,6 +194,7 @@ def notes_of(
     """Notes and search results, newest first, selected by their own id, a run's or a record's.
 
     Args:
+        id: Of a note, a run or a record, or the pseudonym by which the chain names a run.
         limit: Most notes.
         user_id: As in `audit_rows`.
         before: Only those with a smaller `seq`, such as that of the last note of the page before.
@@ -204,7 +205,7 @@ def notes_of(
     log = memory.audit
     notes = (
         log.notes(limit, user_id=user_id, id=id, before=before)
-        or log.notes(limit, user_id=user_id, run_id=id, before=before)
+        or log.notes(limit, user_id=user_id, run_id=log.run_behind(id) or id, before=before)
         or log.notes(limit, user_id=user_id, record_id=id, before=before)
     )
     if not notes:

@@ -52,6 +52,8 @@ class Audit:
     rows = passed_on(_log, AuditLog.rows)
     tail = passed_on(_log, AuditLog.tail)
     ids = passed_on(_log, AuditLog.ids)
+    ids_by_end = passed_on(_log, AuditLog.ids_by_end)
+    run_behind = passed_on(_log, AuditLog.run_behind)
     count = passed_on(_log, AuditLog.count)
     notes = passed_on(_log, AuditLog.notes)
     accesses = passed_on(_log, AuditLog.accesses)

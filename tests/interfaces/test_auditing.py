@@ -30,6 +30,15 @@ def test_a_page_of_rows_goes_on_where_the_one_before_ended(run: Run, ids: dict[s
     assert run("audit", "list", "--after", "9999").stdout == "no rows\n"
 
 
+def test_a_page_may_be_of_one_user(run: Run, ids: dict[str, str]) -> None:
+    every = run("audit", "list", "--json").json["rows"]
+    of_bo = run("audit", "list", "-u", "bo", "--json").json["rows"]
+    assert of_bo == [row for row in every if row["subject"] == of_bo[0]["subject"]]
+    assert 0 < len(of_bo) < len(every)
+    assert run("audit", "list", "-u", "bo", "--after", str(of_bo[-1]["seq"])).stdout == "no rows\n"
+    assert run("audit", "list", "-u", "nobody").stdout == "no rows\n"
+
+
 def test_tail_narrows_to_a_record_and_to_an_operation(run: Run, ids: dict[str, str]) -> None:
     of_bo = run("audit", "tail", "--record", ids["bo"], "--json").json["rows"]
     assert {row["record_id"] for row in of_bo} == {ids["bo"]}

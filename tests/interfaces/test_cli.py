@@ -354,6 +354,15 @@ def test_a_terminal_that_knows_no_chinese_gets_escapes() -> None:
         assert r"\u7eff\u8336" in told.stdout
 
 
+def test_the_end_of_an_id_tells_it_from_others_of_its_minute(run: Run, backend: str) -> None:
+    with SupervisorMemory.from_env() as memory:
+        ids = [memory.write(f"Fact number {n} of the depot.", user_id="ada").id for n in range(3)]
+    refused = run("show", ids[0][:6])
+    assert all(each in " ".join(refused.stderr.split()) for each in ids)
+    assert run("show", ids[1][-10:], "--json").json["record"]["id"] == ids[1]
+    assert "no record" in run("show", "no-such-end").stderr
+
+
 @pytest.mark.one_in(2)
 @pytest.mark.usefixtures("ids")
 def test_only_search_loads_an_embedder() -> None:

@@ -37,6 +37,16 @@ def test_a_whole_id_is_found(run: Run, told: dict[str, str], what: str) -> None:
     assert note["id"] == told["note"]
 
 
+def test_a_run_is_found_by_the_name_that_the_audit_log_has_for_it(run: Run, told: dict[str, str]) -> None:
+    with SupervisorMemory.from_env() as memory:
+        memory.remember([("user", "I prefer tea.")], Scope("ada", session_id="s", run_id="run-ada"))
+        memory.remember([("user", "I prefer tea.")], Scope("cy", session_id="s", run_id="run-cy"))
+    names = [run("audit", "tail", "-u", user, "--json").json["rows"][-1]["run_id"] for user in ("ada", "cy")]
+    [note] = run("why", names[0], "--json").json["notes"]
+    assert note["id"] == told["note"]
+    assert "nobody was told" in run("why", names[1]).stdout
+
+
 def test_an_id_of_nothing_is_not_found(run: Run, told: dict[str, str], tmp_path: Path) -> None:
     refused = run("why", "01a200fb-f670-7000-8000-000000000000")
     assert (refused.code, "nobody was told" in refused.stdout) == (1, True)

@@ -79,6 +79,7 @@ def tail(
 @audit.command(name="list")
 def list_(
     *,
+    user: _USER = None,
     after: Annotated[
         int, Option("--after", min=0, help="The number of the last row seen.", metavar="ROW")
     ] = 0,
@@ -88,7 +89,7 @@ def list_(
 ) -> None:
     """Show the audit log from its beginning, a page at a time, as `tail` shows rows."""
     with opened(env_file) as memory:
-        _show(memory, memory.audit.rows(after=after, limit=count), json=json)
+        _show(memory, memory.audit.rows(after=after, limit=count, user_id=user), json=json)
 
 
 @audit.command()

@@ -19,7 +19,9 @@ Json = Annotated[bool, Option("--json", help="Print one JSON value instead of te
 _WHOLE: Final = 36
 """Characters of an id."""
 _LEAST: Final = 4
-RecordId = Annotated[str, Argument(help="A record's id, or enough of its beginning.", metavar="ID")]
+_NAMED: Final = 10
+"""Ids that an error names."""
+RecordId = Annotated[str, Argument(help="A record's id, or enough of its beginning or end.", metavar="ID")]
 
 
 def for_user(help: str) -> Any:
@@ -63,17 +65,23 @@ def opened(env_file: Path | None, *, embedder: bool = False) -> SupervisorMemory
 
 
 def whole_id(memory: SupervisorMemory, given: str) -> str:
-    """Complete the beginning of an id; an unknown beginning is given back as it is.
+    """Complete the beginning of an id, or its end; what no id begins or ends with is given back as it is.
+
+    Ids made within a minute begin with the same eight characters; their ends differ.
 
     Raises:
-        InvalidContent: several begin so.
+        InvalidContent: several begin so, or none does and several end so.
     """
     if not _LEAST <= len(given) < _WHOLE:
         return given
-    found = memory.audit.ids(given, limit=4)
+    found, how = memory.audit.ids(given, limit=_NAMED + 1), "begin"
+    if not found:
+        found, how = memory.audit.ids_by_end(given, limit=_NAMED + 1), "end"
     if len(found) > 1:
-        more = ", ".join([*found[:3], *(["…"] if found[3:] else [])])
-        raise InvalidContent(f"several ids begin with {given!r}: {more}; write more of it")
+        more = ", ".join([*found[:_NAMED], *(["…"] if found[_NAMED:] else [])])
+        raise InvalidContent(
+            f"several ids {how} with {given!r}: {more}; write more of it, or the last characters of the one meant"
+        )
     return found[0] if found else given
 
 

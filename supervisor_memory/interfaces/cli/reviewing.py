@@ -35,7 +35,7 @@ from supervisor_memory.review.sweep import Swept
 _LINE: Final = 200
 review = typer.Typer(help="What waits for a person, and what a person takes back.", no_args_is_help=True)
 
-Id = Annotated[str, Argument(help="The id of what waits, or enough of its beginning.", metavar="ID")]
+Id = Annotated[str, Argument(help="The id of what waits, or enough of its beginning or end.", metavar="ID")]
 Reviewer = Annotated[
     str | None,
     Option("--as", help="Who looks and decides, for the logs; your login if unset.", metavar="LOGIN"),
