@@ -369,7 +369,9 @@ class AuditLog:
             WHERE run_id IS NOT NULL"""
         with self._database.reading() as connection:
             told = select(connection, "notes", sql)
-        return next((run for run, key in told if pseudonyms.run_pseudonym(bytes(key), run) == pseudonym), None)
+        return next(
+            (run for run, key in told if pseudonyms.run_pseudonym(bytes(key), run) == pseudonym), None
+        )
 
     def key(self, record_id: str) -> bytes | None:
         """The key of a record's commitments; None when the record has none, or the key was erased."""
