@@ -503,9 +503,12 @@ class _ReadStore(_NoStore):
         if walk is not None:
             # Over what the search has just read, in all the time that is left, it needs no thread of its own.
             share = 1.0 if is_here(walk) else _STEP_SHARE
-            look = partial(walk, seeds, query, limit=limit, least=least)
+
+            def look() -> Hits:
+                return _walked(walk(seeds, query, limit=limit, least=least))
+
             found = self._ports.attempt("relations", share * self._ports.left(), look)
-            return Hits() if found is None else _expected(found, Hits, "related")
+            return Hits() if found is None else found
         from supervisor_memory.stores.related import related_among  # with it comes numpy
 
         return replace(related_among(among, seeds, query, limit=limit, least=least), notes=(_AMONG_HITS,))
@@ -612,6 +615,19 @@ def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> 
         "run supervisor_memory.testing.backend_contract on it",
         verb=verb,
     )
+
+
+def _walked(value: object) -> Hits:
+    """Return what a store's walk answered if it is as `Relates` promises."""
+    hits = _expected(value, Hits, "related")
+    if without := [hit.record.id for hit in hits if "walk" not in hit.parts]:
+        raise BackendError(
+            f"the store's 'related' answered {len(without)} hits without the part 'walk', such as record "
+            f"{without[0]!r}; give each hit parts={{'walk': how near it is, in [0, 1]}}",
+            verb="related",
+            id=without[0],
+        )
+    return hits
 
 
 def _one_line(error: BaseException) -> str:

@@ -194,6 +194,22 @@ def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again(
     assert (texts(hits), hits.degraded) == (FACTS[:1], True)
 
 
+def test_a_graph_database_that_says_not_how_near_is_told_so_and_takes_no_hit_away(
+    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Bare:
+        def related(self, *_: object, **__: object) -> Hits:
+            return Hits((Hit(memory.get_all(user_id="ada")[0], 0.9),))
+
+        def __getattr__(self, name: str) -> object:
+            return getattr(memory.backend, name)
+
+    with SupervisorMemory(Settings(embedding_model="none"), backend=Bare()) as other:  # type: ignore[arg-type]
+        hits = other.search(QUESTION, user_id="ada")
+    assert (texts(hits), hits.degraded) == (FACTS[:1], True)
+    assert "without the part 'walk'" in caplog.text
+
+
 def test_a_graph_database_that_hangs_takes_no_hit_away(memory: SupervisorMemory) -> None:
     class Hangs:
         def related(self, *_: object, **__: object) -> Hits:
