@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 

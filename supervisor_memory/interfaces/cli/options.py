@@ -80,7 +80,7 @@ def whole_id(memory: SupervisorMemory, given: str) -> str:
     if len(found) > 1:
         more = ", ".join([*found[:_NAMED], *(["…"] if found[_NAMED:] else [])])
         raise InvalidContent(
-            f"several ids {how} with {given!r}: {more}; write more of it, or the last characters of the one meant"
+            f"several ids {how} with {given!r}: {more}; write more of it, or the end of the one meant"
         )
     return found[0] if found else given
 
