@@ -14,7 +14,9 @@ DISK := $(or $(TMPDIR),/tmp)
 export PYTEST_XDIST_AUTO_NUM_WORKERS := $(shell $(PYTHON) -c 'import os; print(1 + (os.cpu_count() or 1))')
 # What is compiled is kept, whatever the environment says: the tests start many programs that import the same.
 # All is compiled once, by all cores: otherwise each of pytest's processes compiles the same modules, side by side.
-COMPILED = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(1)/bytecode" $(1)/bin/python
+# pytest compiles tests in its own way, when it collects them.
+KEPT = PYTHONDONTWRITEBYTECODE= PYTHONPYCACHEPREFIX="$(CURDIR)/$(1)/bytecode"
+COMPILED = $(KEPT) $(1)/bin/python
 PYTEST := $(call COMPILED,$(VENV)) -m pytest
 
 .PHONY: help demo chat test test-browser test-server slow faults lowest lint bench clean
@@ -43,7 +45,8 @@ $(INSTALLED): pyproject.toml
 $(READY): $(INSTALLED)
 	@echo 'adding what the tests need: a minute or two the first time, about 400 MB'
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --group dev
-	$(call COMPILED,$(VENV)) -m compileall -qq -j 0 $(VENV)/lib
+	$(call COMPILED,$(VENV)) -m compileall -qq -j 0 $(VENV)/lib supervisor_memory agents common
+	@ls -d tests/*/ tests/test_*.py | $(call KEPT,$(VENV)) xargs -P 2 -n 32 $(BIN)/python -m pytest --collect-only -qq >/dev/null
 	@touch $@
 
 demo: $(INSTALLED)
