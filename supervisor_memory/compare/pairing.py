@@ -219,8 +219,10 @@ def _change_features(pair: Pair, near: float) -> dict[str, float]:
 
 
 def _reordered_pieces(pair: Pair) -> int:
-    """The largest number of pieces that both texts have in opposite order; a piece is a run of words that
-    each text has once."""
+    """How many pieces of the earlier text stand in reverse order in the later one, at most.
+
+    A piece is a run of words, each of which both texts have exactly once.
+    """
     a, b = pair.old.tokens, pair.new.tokens
     mine, yours = pair.old.counts, pair.new.counts
     blocks: list[tuple[int, int]] = []  # (last place in the earlier text, first place in the later one)

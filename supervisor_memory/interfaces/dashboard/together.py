@@ -101,7 +101,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of a section: one user's claims in columns by effect, or one claim that many users share."""
+    """A row of a section: one user's claims, in a column for each effect, or a claim of several users."""
 
     users: tuple[str, ...]
     cells: tuple[tuple[Claim, ...], ...]

@@ -218,8 +218,8 @@ class Topics(BaseModel):
 
 
 def topics(acting: Acting, given: AskTopics) -> dict[str, Any]:
-    """The table of contents: what is remembered of this user, a line for each kind and whom or what it is
-    about. Begin here when you do not know what to search for."""
+    """The table of contents of this user's memory. A line tells a kind, whom or what its records are about,
+    and how they begin. Start here when you do not know what to search for."""
     found = acting.memory.topics(user_id=acting.user_id, task=given.task, max_tokens=given.max_tokens)
     page, after = _page(
         found, [f"{each.kind}({each.target or ''})" for each in found], given.after, given.limit
@@ -253,7 +253,7 @@ class Versions(BaseModel):
 
 
 def history(acting: Acting, given: Which) -> dict[str, Any]:
-    """Every version of a record, oldest first: its text, when it was valid, what decided it."""
+    """All versions of a record, oldest first. Each has its text, when it was valid, and why it was made."""
     versions = acting.memory.history(given.id, user_id=acting.user_id)
     return {"versions": [each.to_dict() for each in versions]}
 
@@ -375,8 +375,8 @@ class Why(BaseModel):
 
 
 def why(acting: Acting, given: AskWhy) -> dict[str, Any]:
-    """What readers were told of a record, in a note or in a run: by which scores, and what was left out and
-    why."""
+    """The notes and search results that had a record, that a run was given, or with this id. Each lists the
+    records that were told, with their scores, and those that were left out, with the reason."""
     limit = given.limit + 1
     found = notes_of(acting.memory, given.id, limit=limit, user_id=acting.user_id, before=given.after)
     page = found[: given.limit]

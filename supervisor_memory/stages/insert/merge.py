@@ -181,8 +181,11 @@ def joined(
 
 
 def _is_enough(kept: str, *records: Record) -> bool:
-    """Whether a wording has all names and figures of the records it would replace. If a record lacks one of
-    its names, the wording also needs half of that record's words, so that it replaces words, not things."""
+    """Whether a wording can replace these records: it has all names and figures of each.
+
+    From a record that lacks one of the wording's names it also needs half of the words: else it may be about
+    something else.
+    """
     said, told, named = frozenset(terms(kept)), Slots(kept), named_terms(kept)
     return all(
         named_terms(text) <= said

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ModelAsked:
-    """The fact that a model has read the exchange: merging what it found asks no model again."""
+    """Tells that a model has read the exchange, so that merging asks none."""
 
 
 def sharpen(said: Remembering, view: ReadStore) -> Remembering:

@@ -220,8 +220,11 @@ class State:
         return self.counted_of(self.of_user(user_id))
 
     def counted_of(self, records: Sequence[Record], *, history_of: Sequence[str] = ()) -> dict[str, int]:
-        """The number of some records, of their vectors, and of their earlier versions and those of
-        `history_of`."""
+        """The number of the given records, versions and vectors, by kind.
+
+        Args:
+            history_of: Ids of further records, of which only the earlier versions count.
+        """
         ids = [record.id for record in records]
         return {
             "records": len(ids),
