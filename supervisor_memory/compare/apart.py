@@ -15,6 +15,7 @@ from supervisor_memory.compare.differences import (
     is_another_measure,
     is_done_otherwise,
     is_of_a_part,
+    is_of_a_trait,
     is_of_another_scope,
     is_of_another_topic,
     is_of_other_days,
@@ -24,6 +25,7 @@ from supervisor_memory.compare.differences import (
     is_qualifier,
     is_restricted,
     moves_to_label,
+    states_another_attribute,
     tells_another_attribute,
     turns_a_way,
 )
@@ -67,6 +69,8 @@ def _of_two(pair: Pair) -> str:
     handed_over = is_late and pair.announces and _LEXICON["handed_over"].search(pair.new.text)
     if (of_another(pair.old.people, pair.new.people) and not handed_over) or begins_with_somebody(pair):
         return "person"
+    if states_another_attribute(pair):
+        return "another"
     if old.labels and new.labels and not old.labels & new.labels and not moves_to_label(pair):
         return "label"
     if len(pair.old.numbered) == len(pair.new.numbered) and pair.old.numbered != pair.new.numbered:
@@ -109,8 +113,11 @@ def _unannounced(pair: Pair) -> str:
         return "another"
     if tells_another_attribute(pair):
         return "another"
-    if another_number and has_another_subject(pair):
-        return "two-values"
+    if another_number or another_date:
+        if has_another_subject(pair):
+            return "two-values"
+    elif is_of_a_trait(pair):
+        return "another"
     if not pair.is_template:
         return "opposite" if old.is_opposite(new) else "another" if does_another(pair) else ""
     if is_restricted(pair):

@@ -143,8 +143,28 @@ def are_of_each_other(pair: Pair) -> bool:
 
 
 def tells_another_attribute(pair: Pair) -> bool:
-    """Whether two texts tell different attributes of things: Tom's age, and his job."""
-    return differ(pair.old.attributes, pair.new.attributes)
+    """Whether two texts tell different attributes of things: Tom's age, and his job; the length of time, and
+    the time."""
+    return bool(pair.old.attributes and pair.new.attributes) and not any(
+        _are_one_attribute(mine, yours) for mine in pair.old.attributes for yours in pair.new.attributes
+    )
+
+
+def states_another_attribute(pair: Pair) -> bool:
+    """Whether each text states an attribute of one holder and nothing else, and not the same: the name of my
+    aide, and what the aide does."""
+    old, new = pair.old.stated, pair.new.stated
+    if old is None or new is None or old.whose != new.whose:
+        return False
+    return old.attribute != new.attribute
+
+
+def _are_one_attribute(mine: Sequence[str], yours: Sequence[str]) -> bool:
+    """Whether two names of attributes share a word, and neither is the other with words that narrow it before
+    it: 持续时间 is no 时间, but 电话号码 is the 电话."""
+    short, long = sorted((mine, yours), key=len)
+    is_narrowed = len(short) < len(long) and long[-len(short) :] == short
+    return not set(mine).isdisjoint(yours) and not is_narrowed
 
 
 def has_another_subject(pair: Pair) -> bool:
@@ -152,6 +172,13 @@ def has_another_subject(pair: Pair) -> bool:
     old, new = pair.old, pair.new
     mine, yours = set(old.tokens[: old.subject]), set(new.tokens[: new.subject])
     return bool(mine - set(new.tokens) and yours - set(old.tokens))
+
+
+def is_of_a_trait(pair: Pair) -> bool:
+    """Whether one text says what a thing is, and the other what something of the thing is: my aide is a
+    nurse, my aide's home is Rome. In both languages the thing stands before what is its."""
+    short, long = sorted((pair.old.said_to_be, pair.new.said_to_be), key=len)
+    return 0 < len(short) < len(long) and long[: len(short)] == short
 
 
 def is_restricted(pair: Pair) -> bool:

@@ -47,7 +47,7 @@ class Reading:
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
     supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition, and
     no change behind it, as "if you wonder, we now …" does.
-    `attributes` are the words of the attributes that it tells of ("its owner is …"), `defined` those of
+    `attributes` are the attributes that it tells of, by their words ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
     `adds` says that the text tells something further ("also", 也), `announces` that it announces a change,
@@ -122,6 +122,11 @@ class Reading:
         return _topic(self.text)
 
     @cached_property
+    def said_to_be(self) -> tuple[str, ...]:
+        found = _LEXICON["said_to_be"].match(_LEXICON["changes"].sub(" ", self.text))
+        return tokens_of(found["en"] or found["zh"]) if found else ()
+
+    @cached_property
     def about(self) -> frozenset[str]:
         found = _LEXICON["told_of"].match(self.text) if self.is_one_clause else None
         return frozenset(tokens_of(found["en"] or found["zh"])) - _NOBODY if found else frozenset()
@@ -152,9 +157,9 @@ class Reading:
         return len(clauses) == 1 or _LEXICON["changes"].search(clauses[-1]) is None
 
     @cached_property
-    def attributes(self) -> frozenset[str]:
+    def attributes(self) -> frozenset[tuple[str, ...]]:
         told = _LEXICON["attribute"].finditer(self.text)
-        return frozenset(word for each in told for word in tokens_of(each[each.lastgroup or 0]))
+        return frozenset(filter(None, (tokens_of(each[each.lastgroup or 0]) for each in told)))
 
     @cached_property
     def is_defining(self) -> bool:
