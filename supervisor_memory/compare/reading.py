@@ -47,6 +47,7 @@ class Reading:
     is whose the first thing is, "i" for the user. `is_unreal` says that the text tells what is not so:
     supposed, wished for, or denied of others; `is_supposed` that it tells what follows from a condition, and
     no change behind it, as "if you wonder, we now …" does.
+    `said_to_be` are the tokens of what it says to be something: "my aide" of "my aide is a baker".
     `attributes` are the attributes that it tells of, by their words ("its owner is …"), `defined` those of
     the term whose meaning it states; `is_defining` says that it does so by a verb of defining.
     `relative` are words that say which year, month or week by today: this, last, 去.
