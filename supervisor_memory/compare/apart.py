@@ -111,13 +111,11 @@ def _unannounced(pair: Pair) -> str:
         return "subject"
     if _likes_another(pair) or is_done_otherwise(pair) or are_of_each_other(pair):
         return "another"
-    if tells_another_attribute(pair):
+    another_figure = another_number or another_date
+    if tells_another_attribute(pair) or (is_of_a_trait(pair) and not another_figure):
         return "another"
-    if another_number or another_date:
-        if has_another_subject(pair):
-            return "two-values"
-    elif is_of_a_trait(pair):
-        return "another"
+    if another_figure and has_another_subject(pair):
+        return "two-values"
     if not pair.is_template:
         return "opposite" if old.is_opposite(new) else "another" if does_another(pair) else ""
     if is_restricted(pair):
