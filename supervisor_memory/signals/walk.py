@@ -22,7 +22,6 @@ MOST_HOLDERS = 64
 MOST_TERMS = 256
 """Different terms of a text that are looked at."""
 _NO_NAME = 0.3  # the weight of a word outside names; a name weighs 1
-_TIES = 3  # rows that share as much with a text, up to which they are looked at before its names
 _JOINED = 32  # of those joined to a record, the closest are compared with the question
 GO_ON = 2
 """Of those reached by a step, so many are gone on from, the best."""
@@ -38,11 +37,13 @@ class Start(NamedTuple):
         terms: Its terms, in order.
         named: Gives those that are of names.
         weight: How much what is found from here counts, in [0, 1].
+        row: That has the text; None: none.
     """
 
     terms: Sequence[str]
     named: Callable[[], Collection[str]]
     weight: float = 1.0
+    row: int | None = None
 
 
 class Reached(NamedTuple):
@@ -66,8 +67,6 @@ Fit = Callable[[Rows], Floats]
 """Takes rows; gives how much each is like the question, in [0, 1]."""
 Read = Callable[[Sequence[int]], Mapping[int, Start]]
 """Takes rows, the best first; gives the texts of the first `GO_ON` that may be gone on from."""
-Own = Callable[[Sequence[int]], Collection[int]]
-"""Takes rows; gives those that a walk has begun at."""
 IsAny = Callable[[float], bool]
 """Takes a likeness to the question; gives whether any row that may be told can have as much."""
 
@@ -117,7 +116,6 @@ def joined(
     text: Start,
     *,
     least: float = 0.0,
-    own: Own = lambda _: (),
     may_follow: Callable[[Mapping[int, float]], bool] = bool,
 ) -> Mapping[int, float]:
     """Rows that share rare terms with a text → how closely, in (0, 1], where 1 is one name that two hold.
@@ -126,7 +124,6 @@ def joined(
 
     Args:
         least: How closely.
-        own: Takes rows that share most with the text; gives those of them whose text it is.
         may_follow: Takes rows and the most rarity of names that each can share; gives whether anything can
             follow from them. Where nothing can, there are none.
     """
@@ -138,11 +135,7 @@ def joined(
     for _, rows, rarity in shared:
         for row in rows:
             at_most[row] = at_most.get(row, 0.0) + rarity
-    near = {row: most for row, most in at_most.items() if most >= least}
-    closest = max(near.values(), default=0.0)
-    ties = [row for row, value in near.items() if value == closest]
-    for row in own(ties) if 0 < len(ties) <= _TIES else ():
-        near.pop(row, None)
+    near = {row: most for row, most in at_most.items() if most >= least and row != text.row}
     if not near or not may_follow(near):
         return {}
     named = text.named()
@@ -163,7 +156,6 @@ def walk(
     without: Collection[str],
     fit: Fit,
     read: Read,
-    own: Own = lambda _: (),
     is_any: IsAny = lambda _: True,
     steps: int = 2,
     least: float = 0.0,
@@ -200,8 +192,8 @@ def walk(
             joints,
             texts,
             ways,
+            begun=[start.row for start in starts],
             fit=fit,
-            own=own,
             least=least,
             most=most,
             best=best,
@@ -221,27 +213,26 @@ def _step(
     texts: Sequence[Start],
     ways: Sequence[Reached],
     *,
+    begun: Sequence[int | None],
     fit: Fit,
-    own: Own,
     least: float,
     most: int,
     best: Mapping[int, Reached],
     ways_on: int,
 ) -> tuple[Sequence[Reached], Sequence[Reached]]:
     """Take one step from each text. Returns the best rows, without those in `best` by a better way, and
-    the rows to go on from, at most `ways_on`."""
+    the rows to go on from, at most `ways_on`. No way leads back to the row that it has begun at."""
     near: list[tuple[float, int, int]] = []
     may_be_said = any(index.has_streams for index in joints.indexes)
     for number, (text, way) in enumerate(zip(texts, ways, strict=True)):
         left = way.carried * (_FURTHER if way.row >= 0 else 1.0)
         if not 0 < left >= least:
             continue
-        begun = own if way.row < 0 else partial(_itself, way.row)
         is_new = partial(_is_new, best, way, left)
         may_follow = partial(
             _may_follow, is_new, scale=joints.scale, left=left, fit=None if ways_on else fit, least=least
         )
-        close = joined(joints, text, least=least / left, own=begun, may_follow=may_follow)
+        close = joined(joints, text, least=least / left, may_follow=may_follow)
         rows = [row for row in close if not _is_said(joints.indexes, row)] if may_be_said else close
         closest = sorted([(left * close[row], number, row) for row in rows], reverse=True)[:_JOINED]
         near += [each for each in closest if is_new(each[2], close[each[2]])] if best else closest
@@ -260,7 +251,7 @@ def _step(
     for value, row, remains, number in told:
         way = ways[number]
         is_known = row in found or row in further or (row in best and best[row].worth >= value)
-        if is_known or row in way.by:
+        if is_known or row in way.by or row == begun[way.start]:
             continue
         by = way.by if way.row < 0 else (*way.by, way.row)
         reached = Reached(row, value, remains, way.start, by)
@@ -300,10 +291,6 @@ def _may_follow(
         left * close * (_BY_PATH + (1 - _BY_PATH) * like) >= least
         for close, like in zip(new.values(), likeness, strict=True)
     )
-
-
-def _itself(row: int, _: Sequence[int]) -> Sequence[int]:
-    return (row,)
 
 
 def _is_said(indexes: Sequence[Index], row: int) -> bool:

@@ -217,8 +217,8 @@ class Relates(Protocol):
         `walk`, in [0, 1], `cosine` where vectors can be compared, and its `path`, which begins at a seed.
 
         Args:
-            seeds: Where to begin. The records of none of them are found; from one of weight 0 nothing is
-                looked for.
+            seeds: Where to begin. A seed's own record is found from other seeds alone; that of a seed of
+                weight 0 is not found, and nothing is looked for from it.
             least: Of the part `walk`; a way that has less left is not gone on.
 
         Raises:

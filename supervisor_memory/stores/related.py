@@ -154,26 +154,27 @@ class _Walk:
         self._vector = searched_vector(query)
         self._known: dict[int, Record] = {}
         self._holding_asked: Sequence[Rows] | None = None
-        self._keys_of, self._ids = keys, {seed.record_id for seed in seeds}
-        self._begun = self._rows_of({seed.record_id for seed in self._seeds})
+        self._keys_of = keys
+        self._begun = self._rows_of([seed.record_id for seed in self._seeds])
+        self._untold = [seed.record_id for seed in seeds if not seed.weight]
 
     @cached_property
     def _left_out(self) -> frozenset[int]:
-        """The rows of all seeds; computed late, since most walks reach nothing."""
-        return self._rows_of(self._ids)
+        """The rows of seeds without weight; computed late, since most walks reach nothing."""
+        return frozenset(self._rows_of(self._untold).values())
 
     def hits(self, limit: int, least: float) -> Hits:
-        starts = [_start(seed.text, seed.weight) for seed in self._seeds]
+        begun = (self._begun.get(seed.record_id) for seed in self._seeds)
+        starts = [_start(seed.text, seed.weight, row) for seed, row in zip(self._seeds, begun, strict=True)]
         reached = walk(
             self._indexes,
             starts,
             without=self._asked,
             fit=self._fit,
             read=self._read,
-            own=self._begun.intersection,
             is_any=self._is_any,
             least=least,
-            most=limit + len(self._ids),
+            most=limit + len(self._untold),
         )
         told = self._first_visible(reached, limit)
         if not told:
@@ -211,19 +212,20 @@ class _Walk:
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
         found: dict[int, Start] = {}
-        others = [row for row in rows if row not in self._begun]
+        begun = {*self._begun.values()}
+        others = [row for row in rows if row not in begun]
         for first in range(0, len(others), GO_ON):  # no more records are read than that takes
             self._look(some := others[first : first + GO_ON])
-            found |= {row: _start(self._known[row].content) for row in some if row in self._known}
+            found |= {row: _start(self._known[row].content, row=row) for row in some if row in self._known}
             if len(found) >= GO_ON:
                 break
         return dict(islice(found.items(), GO_ON))
 
-    def _rows_of(self, ids: Iterable[str | None]) -> frozenset[int]:
+    def _rows_of(self, ids: Iterable[str | None]) -> Mapping[str | None, int]:
         keys = self._keys_of([*filter(None, ids)])
         firsts = [*zip(self._indexes, self._keys, strict=False)]
-        rows = ((index.row(key), first) for key in keys.values() for index, first in firsts)
-        return frozenset(first + row for row, first in rows if row is not None)
+        rows = ((id_, index.row(key), first) for id_, key in keys.items() for index, first in firsts)
+        return {id_: first + row for id_, row, first in rows if row is not None}
 
     def _look(self, rows: Sequence[int]) -> None:
         """Read the records of rows, those that the searcher may see."""
@@ -303,5 +305,5 @@ def _cosines_of(matrix: Matrix, rows: Rows, vector: Vector) -> Floats:
     return matrix.cosines_of(rows.tolist(), vector) if len(matrix) else np.full(len(rows), _UNKNOWN)
 
 
-def _start(text: str, weight: float = 1.0) -> Start:
-    return Start(terms(text), partial(joining_terms, text), weight)
+def _start(text: str, weight: float = 1.0, row: int | None = None) -> Start:
+    return Start(terms(text), partial(joining_terms, text), weight, row)

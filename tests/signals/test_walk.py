@@ -140,8 +140,8 @@ def test_the_names_of_a_text_are_looked_for_only_where_another_row_may_be_close_
     def named() -> Sequence[str]:
         raise AssertionError("nobody shares enough")
 
-    alone = Start(terms(CHAIN[3]), named)
-    assert joined(Joints([index_of(CHAIN)], ()), alone, own=lambda _: [3]) == {}
+    alone = Start(terms(CHAIN[3]), named, row=3)
+    assert joined(Joints([index_of(CHAIN)], ()), alone) == {}
     of_many = Start(terms(CHAIN[0]), named)
     assert joined(Joints([index_of([*CHAIN, *CHAIN, *CHAIN])], ()), of_many, least=5.0) == {}
 

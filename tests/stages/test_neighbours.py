@@ -48,7 +48,7 @@ def test_a_chinese_name_joins_two_facts_and_common_words_do_not() -> None:
     assert (last.record.content, last.names) == ("尹航六月来的，读的是江南大学。", ("尹航",))
 
 
-def test_places_follow_several_hits() -> None:
+def test_the_nearest_of_each_hit_comes_first() -> None:
     others = [{"content": f"Kim_{n} lives in Oslo"} for n in range(4)]
     with SupervisorMemory(Settings(embedding_model="none")) as memory:
         memory.add_many([{"content": "The rota of May"}, *others], user_id="bo", infer=False)
@@ -62,7 +62,7 @@ def test_places_follow_several_hits() -> None:
         )
         memory.backend.related = lambda *_, **__: near  # type: ignore[attr-defined]
         told = texts(memory.search("rota of May", user_id="bo", limit=10))
-    assert told[1:] == ["Kim_0 lives in Oslo", "Kim_1 lives in Oslo", "Kim_3 lives in Oslo"]
+    assert told[1:] == [f"Kim_{n} lives in Oslo" for n in (0, 3, 1, 2)]
 
 
 def test_without_the_operator_they_are_not_found(memory: SupervisorMemory) -> None:
@@ -116,8 +116,9 @@ def test_every_candidate_is_accounted_for_once(memory: SupervisorMemory) -> None
     assert {each.reason for each in hits.considered if each.hit.path} <= {"joined"}
 
 
-def test_a_limit_under_four_has_no_place_for_neighbours(memory: SupervisorMemory) -> None:
-    assert texts(memory.search(QUESTION, user_id="ada", limit=3)) == FACTS[:1]
+def test_the_first_two_places_are_for_no_neighbour(memory: SupervisorMemory) -> None:
+    assert texts(memory.search(QUESTION, user_id="ada", limit=2)) == FACTS[:1]
+    assert texts(memory.search(QUESTION, user_id="ada", limit=3)) == FACTS[:2]
 
 
 def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
@@ -129,20 +130,27 @@ def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
         assert not any(hit.path for hit in hits)
 
 
-def test_a_hit_that_is_a_better_neighbour_keeps_its_place() -> None:
-    rotas = [{"content": f"The rota of week {n} names Kim_{n}{', on holidays' * (n == 0)}"} for n in range(5)]
+def test_a_hit_that_is_a_neighbour_too_keeps_its_place_before_one_that_is_none() -> None:
+    weeks = [{"content": f"The rota of week {n} names Kim_{n}{', on holidays' * (n < 3)}"} for n in range(5)]
     others = [{"content": "Kim_0 lives in Oslo"}, {"content": "Kim_0 has a boat"}]
     with SupervisorMemory(Settings(embedding_model="none")) as memory:
-        memory.add_many([*rotas, *others], user_id="bo", infer=False)
+        memory.add_many([*weeks, *others], user_id="bo", infer=False)
         known = {record.content: record for record in memory.get_all(user_id="bo", limit=7)}
         memory.backend.related = lambda *_, **__: Hits()  # type: ignore[attr-defined]
-        *_, fourth, last = memory.search("holidays rota of week names", user_id="bo", limit=5)
-        ways = [last.record, *(known[each["content"]] for each in others)]
-        near = Hits(tuple(Hit(record, 0.0, {"walk": 0.99}) for record in ways))
+        first, second, third, fourth, last = memory.search(
+            "holidays rota of week names", user_id="bo", limit=5
+        )
+        ways = ((last.record, 0.95), *((known[each["content"]], 0.9) for each in others))
+        path = (Joint(first.record.id, "Kim_0"),)
+        near = Hits(tuple(Hit(record, 0.0, {"walk": walk}, path=path) for record, walk in ways))
         memory.backend.related = lambda *_, **__: near  # type: ignore[attr-defined]
         told = texts(memory.search("holidays rota of week names", user_id="bo", limit=5))
-    assert told[-2:] == [last.record.content, "Kim_0 lives in Oslo"]
-    assert fourth.record.content not in told
+    assert last.parts["relevance"] == fourth.parts["relevance"] < 0.9 < third.parts["relevance"]
+    assert told == [
+        *texts(Hits((first, second, third))),
+        last.record.content,
+        "Kim_0 lives in Oslo",
+    ]
 
 
 def test_nothing_is_walked_where_no_neighbour_could_take_a_place() -> None:
@@ -154,8 +162,8 @@ def test_nothing_is_walked_where_no_neighbour_could_take_a_place() -> None:
         walks: list[object] = []
         walk = memory.backend.related  # type: ignore[attr-defined]
         memory.backend.related = lambda *args, **options: walks.append(args) or walk(*args, **options)  # type: ignore[attr-defined, func-returns-value]
-        full = memory.search("rota of week names", user_id="bo", limit=5)
-        assert (len(full), walks) == (5, [])
+        full = memory.search("rota of week names", user_id="bo", limit=2)
+        assert (len(full), walks) == (2, [])
         free = memory.search("rota of week names", user_id="bo", limit=10)
         assert len(walks) == 1
         assert "Kim_4 lives in Oslo" in texts(free)

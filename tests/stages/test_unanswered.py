@@ -110,6 +110,11 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
         ("Who sponsors Project Otter?", "Project Badger has Bo", "Project Otter has Bo"),
         ("At what hour is dim_seats loaded?", "dim_rows is loaded at six", "dim_seats is loaded at six"),
         ("Which hours do the rows of dim_seats have?", "dim_rows has hours", "dim_seats has hours"),
+        (
+            "When did tide_seats move to Postgres?",
+            "dim_rows moved to Postgres",
+            "tide_seats moved to Postgres",
+        ),
         ("「萤火」小组每天几点开站会？", "「拓荒」小组每天九点开站会", "「萤火」小组每天九点开站会"),
         ("Who looks after Weasel?", "Stoat is looked after by Bo", "Weasel is looked after by Bo"),
         ("who looks after the plover feed", "The tide feed is Bo's", "The plover feed is Bo's"),

@@ -264,7 +264,7 @@ class Seed(NamedTuple):
     """The start of a walk over names: the text of a record, or a name.
 
     `weight` is how much what is found from it counts, in [0, 1]; nothing is looked for from one of 0.
-    `record_id` is the record it is the text of, which the walk does not find.
+    `record_id` is the record it is the text of; a walk from it does not lead there.
     """
 
     text: str

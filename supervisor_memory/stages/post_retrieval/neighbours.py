@@ -2,118 +2,146 @@
 table.
 
 A question of two steps ("whom do I call when the cockpit is stale?") resembles the first fact of its chain
-and little of the last. So where a hit names something that the question does not, the last places go to the
-records that name it too (`signals/walk.py`); docs/relations.md shows what it finds, and what it costs.
+and little of the last. So where a hit names something that the question does not, records that name it too
+(`signals/walk.py`) compete for the places behind the first hits; docs/relations.md shows what that finds, and
+what it costs.
 """
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from math import ceil
 
 from supervisor_memory.flow import Recalling
-from supervisor_memory.model.records import Hit, Seed
+from supervisor_memory.model.records import Hit, Hits, Seed
 from supervisor_memory.model.replacing import replace
 from supervisor_memory.ports import ReadStore
 from supervisor_memory.stages.post_retrieval.rank import is_shown_in, parts_at, weighted
 from supervisor_memory.stages.retrieval.search import least_relevance
 from supervisor_memory.understand.lessons.lesson import GUIDELINE
 
-PLACES = 0.3
-"""The share of the places that neighbours may take, the last ones."""
-FIRST = 3
-"""Hits whose neighbours are looked for; as many stay whatever is added."""
-_FURTHER = 0.9
-"""What each further neighbour of the same hit counts beside the one before: so several hits are followed."""
+PLACES = 0.5
+"""The share of the places that neighbours may take."""
+FIRST = 2
+"""So many hits stay whatever is added."""
+STARTS = 5
+"""So many hits at most are gone on from, the best, and no more than places."""
+NEAREST = 0.13
+"""What it counts to be the best neighbour of a hit; see `benchmarks/tune_relations.py`."""
+_NEARLY = 0.9  # as relevant as the least relevant hit: a way to what may take its place
 FOUND_AS = "joined"
 
 
 def add_joined(plan: Recalling, view: ReadStore) -> Recalling:
-    """Give the last places to neighbours of the first hits, if the path to them is relevant enough.
+    """Give places to neighbours of the first hits that are likelier steps to the answer than later hits.
 
     Facts by themselves lead to facts by themselves: what was said is understood by the words around it, and
     `rank` has read these. A neighbour's relevance is that of the hit it was reached from, less what the way
     leaves open; the threshold of a note reads it, and its score is never above that of the hits before it.
     """
-    turn, settings = plan.turn, view.settings
-    if plan.query is None or not plan.query.text:
-        return plan
-    usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
-    most = usual if turn.limit is None else turn.limit
-    places = ceil(PLACES * (most or max(settings.top_k, len(plan.hits))))
-    places = places if most is None else min(places, most - FIRST)
-    if places < 1:
-        return plan
-    least = max(least_relevance(turn, settings), settings.min_score)
-    relevant = [hit for hit in plan.hits if hit.parts.get("relevance", 0.0) >= least]
-    best = sorted(relevant, key=lambda hit: -hit.score)[:FIRST]
-    if most is not None and len(plan.hits) >= most:  # a place is taken from a hit that is less relevant
-        least = max(least, min(hit.parts.get("relevance", 0.0) for hit in plan.hits.items[most - places :]))
-    seeds = [
-        Seed(hit.record.content, hit.parts["relevance"], hit.record.id)
-        for hit in best
-        if not hit.record.is_said and hit.found is None and hit.parts["relevance"] > least
-    ]
-    if not seeds:
-        return plan
-    stay = plan.hits.items[: None if most is None else most - places]  # whatever is added
-    begun = {seed.record_id for seed in seeds}
-    seeds += [Seed("", 0.0, hit.record.id) for hit in stay if hit.record.id not in begun]
-    among = (hit.record for hit in chain(plan.hits, (each.hit for each in plan.dropped)))
-    limit = places + len(plan.hits) - len(stay)
-    near = view.related(seeds, plan.query, limit=limit, least=least, among=among)
-    if turn.explain:
+    turn = plan.turn
+    near = neighbours(plan, view)
+    if turn.explain and near.notes:
         plan = replace(plan, hits=replace(plan.hits, notes=(*plan.hits.notes, *near.notes)))
+    if not near:
+        return plan
     says = is_shown_in(turn.messages)
     is_note = turn.purpose == "note"  # guidelines stand in it for whose tool they are about, and nobody else
-    reached = (
+    known = {hit.record.id for hit in plan.hits}
+    may_come = [
         hit
-        for hit in _in_turn(near)
-        if not says(hit.record) and not (is_note and hit.record.attribute == GUIDELINE)
-    )
-    own, added = _chosen(plan.hits.items, reached, places, most)
+        for hit in near
+        if hit.record.id in known or not (says(hit.record) or (is_note and hit.record.attribute == GUIDELINE))
+    ]
+    places, most = _places(plan, view)
+    own, added = filled(plan.hits.items, may_come, places=places, most=most)
     return _with(plan, own, added, view) if added else plan
 
 
-def _in_turn(near: Iterable[Hit]) -> Sequence[Hit]:
-    """Neighbours in the order in which they get places.
+def neighbours(plan: Recalling, view: ReadStore) -> Hits:
+    """The records that the first hits lead to, best first, and hits among them that may lose their place."""
+    places, most = _places(plan, view)
+    if places < 1 or plan.query is None or not plan.query.text:
+        return Hits()
+    least = max(least_relevance(plan.turn, view.settings), view.settings.min_score)
+    if most is not None and len(plan.hits) >= most:  # a place is taken from one of these
+        least = max(least, _NEARLY * min(hit.parts.get("relevance", 0.0) for hit in plan.hits.items[FIRST:]))
+    starts = sorted(plan.hits, key=lambda hit: -hit.score)
+    seeds = [
+        Seed(hit.record.content, relevance, hit.record.id)
+        for hit in starts[: min(STARTS, places)]
+        if (relevance := hit.parts.get("relevance", 0.0)) > least
+        and not hit.record.is_said
+        and hit.found is None
+    ]
+    if not seeds:
+        return Hits()
+    stay = plan.hits.items[: None if most is None else FIRST]
+    begun = {seed.record_id for seed in seeds}
+    seeds += [Seed("", 0.0, hit.record.id) for hit in stay if hit.record.id not in begun]
+    among = (hit.record for hit in chain(plan.hits, (each.hit for each in plan.dropped)))
+    limit = 2 * places + len(plan.hits) - len(stay)
+    return view.related(seeds, plan.query, limit=limit, least=least, among=among)
 
-    Args:
-        near: Best first.
-    """
-    of_hit = Counter[str | None]()
-    counts = dict[str, float]()
-    for hit in near:
-        first = hit.path[0].record_id if hit.path else None
-        counts[hit.record.id] = hit.parts["walk"] * _FURTHER ** of_hit[first]
-        of_hit[first] += 1
-    return sorted(near, key=lambda hit: -counts[hit.record.id])
 
-
-def _chosen(
-    own: Sequence[Hit], reached: Iterable[Hit], places: int, most: int | None
+def filled(
+    own: Sequence[Hit], near: Sequence[Hit], *, places: int, most: int | None, nearest: float = NEAREST
 ) -> tuple[Sequence[Hit], Sequence[Hit]]:
     """The hits that stay, and the neighbours that come behind them.
 
-    Where all places are taken a neighbour gets that of the last hit that is no better neighbour itself, if
-    its way is more relevant than that.
+    Args:
+        near: Best first.
+        places: For neighbours.
+        most: Of both together; None: all hits stay.
+        nearest: See `NEAREST`.
     """
-    kept, known = list(own), {hit.record.id for hit in own}
+    worths = worths_of(own, near, nearest)
+    contested = {} if most is None else {hit.record.id: hit for hit in own[FIRST:] if _may_go(hit)}
+    left = places if most is None else most - len(own) + len(contested)
+    known = {hit.record.id for hit in own}
+    reached = {hit.record.id: hit for hit in near if hit.record.id not in known}
     added: list[Hit] = []
-    leads_to: set[str] = set()
-    for hit in reached:
-        if hit.record.id in known:
-            leads_to.add(hit.record.id)
+    for id_ in sorted((*contested, *reached), key=lambda id_: -worths[id_]):
+        if left and id_ in contested:
+            del contested[id_]
+        elif left and id_ in reached and len(added) < places:
+            added.append(reached[id_])
+        else:
             continue
-        if most is not None and len(kept) + len(added) >= most:
-            last = next((h for h in reversed(kept[most - places :]) if h.record.id not in leads_to), None)
-            if last is None or last.parts.get("relevance", 0.0) >= hit.parts["walk"]:
-                continue
-            kept.remove(last)
-        added.append(hit)
-        if len(added) == places:
-            break
-    return kept, added
+        left -= 1
+    return [hit for hit in own if hit.record.id not in contested], added
+
+
+def worths_of(own: Iterable[Hit], near: Sequence[Hit], nearest: float) -> Mapping[str, float]:
+    """Record id → how likely the record is a step to the answer, beside others.
+
+    It is one by what it says, or by what it is joined to: 1 - (1 - relevance) · (1 - walk), as of two
+    independent signs.
+    """
+    relevances = {hit.record.id: hit.parts.get("relevance", 0.0) for hit in own}
+    walks = {hit.record.id: hit.parts["walk"] for hit in near}
+    firsts = {_begun_at(hit): hit.record.id for hit in reversed(near)}
+    worths = {
+        id_: 1.0 - (1.0 - relevances.get(id_, 0.0)) * (1.0 - walks.get(id_, 0.0))
+        for id_ in relevances | walks
+    }
+    return worths | {id_: worths[id_] + nearest for id_ in firsts.values()}
+
+
+def _begun_at(hit: Hit) -> str | None:
+    return hit.path[0].record_id if hit.path else None
+
+
+def _may_go(hit: Hit) -> bool:
+    return hit.found is None and "standing" not in hit.parts
+
+
+def _places(plan: Recalling, view: ReadStore) -> tuple[int, int | None]:
+    """How many places neighbours may take, and how many there are; None: as many as are needed."""
+    turn, settings = plan.turn, view.settings
+    usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
+    most = usual if turn.limit is None else turn.limit
+    places = ceil(PLACES * (most or max(settings.top_k, len(plan.hits))))
+    return (places if most is None else min(places, most - FIRST)), most
 
 
 def _with(plan: Recalling, own: Sequence[Hit], reached: Sequence[Hit], view: ReadStore) -> Recalling:

@@ -56,15 +56,16 @@ def _unknown(question: str, hits: Sequence[Hit], *, several: bool) -> Literal["s
     """Whether every candidate lacks the names of the question and similar words; None: no, or it names
     nothing.
 
-    Names are rare, so a record that held one would be among the candidates. Of several things only a sure
-    name tells that they are unknown, and rare words count where there is no other name.
+    Names are rare, so a record that held one would be among the candidates. Where a name is sure, no other
+    word counts ("Who moved tide_table to Postgres?"); of several things only a sure name tells that they are
+    unknown; rare words count where there is no other name.
     """
     question = without_address(question)
     sure = surely_named(question)
     if _holds_one(hits, sure.values(), frozenset.issuperset):
         return None
-    clauses = () if several else clauses_of_questions(question)
-    perhaps = perhaps_named(clauses) or ({} if sure else rare_words(clauses))
+    clauses = () if several or sure else clauses_of_questions(question)
+    perhaps = perhaps_named(clauses) or rare_words(clauses)
     if not (sure or perhaps) or _holds_one(hits, perhaps.values(), _share):
         return None
     names = [name for name in (*sure, *perhaps) if not has_cjk(name)]
