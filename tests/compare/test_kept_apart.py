@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 import pytest
 
 from supervisor_memory import Scope, Settings, SupervisorMemory
+from supervisor_memory.compare.reading import read
 from supervisor_memory.embedding.open import E5, MINILM
 from tests.cases import every_case
 
@@ -323,3 +324,17 @@ def test_two_facts_of_one_table_are_both_known_without_vectors() -> None:
     texts = ("order_events 的消息只保留三天。", "谁要改 order_events 的 schema，先在群里说，等满一天再动。")
     known = " ".join(known_after(texts, "none"))
     assert all(text.rstrip(".。") in known for text in texts)
+
+
+@every_case(
+    ("text", "announces"),
+    [
+        ("会员流失体现在第四步。", False),
+        ("样例可以后天给。", False),
+        ("项目前期归老李管。", False),
+        ("周会现在是周四。", True),
+        ("目前归老李管。", True),
+    ],
+)
+def test_a_word_for_a_time_is_none_across_the_border_of_another_word(text: str, announces: bool) -> None:  # noqa: FBT001
+    assert read(text).announces is announces
