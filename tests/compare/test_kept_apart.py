@@ -336,5 +336,5 @@ def test_two_facts_of_one_table_are_both_known_without_vectors() -> None:
         ("目前归老李管。", True),
     ],
 )
-def test_a_word_for_a_time_is_none_across_the_border_of_another_word(text: str, announces: bool) -> None:  # noqa: FBT001
+def test_a_word_for_a_time_is_none_across_the_border_of_another_word(text: str, announces: bool) -> None:
     assert read(text).announces is announces
