@@ -21,10 +21,10 @@ from supervisor_memory.understand.lessons.lesson import GUIDELINE
 
 PLACES = 0.5
 """The share of the places that neighbours may take."""
+MOST = 5
+"""So many neighbours at most, and so many hits that they are looked for of, the best."""
 FIRST = 2
 """So many hits stay whatever is added."""
-STARTS = 5
-"""So many hits at most are gone on from, the best, and no more than places."""
 NEAREST = 0.13
 """What it counts to be the best neighbour of a hit; see `benchmarks/tune_relations.py`."""
 _NEARLY = 0.9  # as relevant as the least relevant hit: a way to what may take its place
@@ -68,7 +68,7 @@ def neighbours(plan: Recalling, view: ReadStore) -> Hits:
     starts = sorted(plan.hits, key=lambda hit: -hit.score)
     seeds = [
         Seed(hit.record.content, relevance, hit.record.id)
-        for hit in starts[: min(STARTS, places)]
+        for hit in starts[:places]
         if (relevance := hit.parts.get("relevance", 0.0)) > least
         and not hit.record.is_said
         and hit.found is None
@@ -140,7 +140,7 @@ def _places(plan: Recalling, view: ReadStore) -> tuple[int, int | None]:
     turn, settings = plan.turn, view.settings
     usual = settings.top_k if turn.purpose == "hits" else settings.max_notes
     most = usual if turn.limit is None else turn.limit
-    places = ceil(PLACES * (most or max(settings.top_k, len(plan.hits))))
+    places = min(MOST, ceil(PLACES * (most or max(settings.top_k, len(plan.hits)))))
     return (places if most is None else min(places, most - FIRST)), most
 
 
