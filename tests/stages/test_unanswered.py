@@ -115,6 +115,7 @@ def test_all_that_was_found_is_told_where(why: str) -> None:
             "dim_rows moved to Postgres",
             "tide_seats moved to Postgres",
         ),
+        ("Who moved Weasel to Superset?", "Stoat was moved to Superset", "Weasel was moved to Superset"),
         ("「萤火」小组每天几点开站会？", "「拓荒」小组每天九点开站会", "「萤火」小组每天九点开站会"),
         ("Who looks after Weasel?", "Stoat is looked after by Bo", "Weasel is looked after by Bo"),
         ("who looks after the plover feed", "The tide feed is Bo's", "The plover feed is Bo's"),

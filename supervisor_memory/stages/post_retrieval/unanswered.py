@@ -53,12 +53,11 @@ def keep_few(plan: Recalling, view: ReadStore) -> Recalling:
 
 
 def _unknown(question: str, hits: Sequence[Hit], *, several: bool) -> Literal["surely", "perhaps"] | None:
-    """Whether every candidate lacks the names of the question and similar words; None: no, or it names
-    nothing.
+    """Whether the question names a thing that no candidate knows; None: no, or it names nothing.
 
-    Names are rare, so a record that held one would be among the candidates. Where a name is sure, no other
-    word counts ("Who moved tide_table to Postgres?"); of several things only a sure name tells that they are
-    unknown; rare words count where there is no other name.
+    Names are rare, so a record that held one would be among the candidates. One sure name that is held is
+    enough, and beside sure names no other word counts. Of words that are perhaps names each has to be held;
+    of several things only a sure name tells that they are unknown.
     """
     question = without_address(question)
     sure = surely_named(question)
@@ -66,7 +65,8 @@ def _unknown(question: str, hits: Sequence[Hit], *, several: bool) -> Literal["s
         return None
     clauses = () if several or sure else clauses_of_questions(question)
     perhaps = perhaps_named(clauses) or rare_words(clauses)
-    if not (sure or perhaps) or _holds_one(hits, perhaps.values(), _share):
+    perhaps = {name: own for name, own in perhaps.items() if not _holds_one(hits, [own], _share)}
+    if not (sure or perhaps):
         return None
     names = [name for name in (*sure, *perhaps) if not has_cjk(name)]
     if names and any(map(Words.of(hit.record.searched_text for hit in hits).may_name, names)):
