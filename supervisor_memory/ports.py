@@ -619,14 +619,18 @@ def _expected(value: object, kind: type[T] | tuple[type[T], ...], verb: str) -> 
 def _walked(value: object) -> Hits:
     """Return what a store's walk answered if it is as `Relates` promises."""
     hits = _expected(value, Hits, "related")
-    if without := [hit.record.id for hit in hits if "walk" not in hit.parts]:
+    if without := [hit.record.id for hit in hits if not _is_share(hit.parts.get("walk"))]:
         raise BackendError(
-            f"the store's 'related' answered {len(without)} hits without the part 'walk', such as record "
-            f"{without[0]!r}; give each hit parts={{'walk': how near it is, in [0, 1]}}",
+            f"the store's 'related' answered {len(without)} hits without a part 'walk' in [0, 1], such as "
+            f"record {without[0]!r}; give each hit parts={{'walk': how near it is}}",
             verb="related",
             id=without[0],
         )
     return hits
+
+
+def _is_share(value: object) -> bool:
+    return isinstance(value, int | float) and 0.0 <= value <= 1.0
 
 
 def _one_line(error: BaseException) -> str:

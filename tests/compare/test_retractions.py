@@ -45,6 +45,8 @@ def test_a_retraction_is_a_candidate_that_deletes(text: str, content: str) -> No
         "You don't need to remember to water the plants.",
         "You needn't keep any of that in mind.",
         "I don't need to remember passwords because of the manager.",
+        "关于我的一切都删掉。",
+        "关于我的都忘掉。",
         "忘了告诉你，明天放假。",
         "撤销刚才对表格的修改。",
         "别忘了发邮件。",

@@ -61,8 +61,8 @@ def test_the_nearest_of_each_hit_comes_first() -> None:
             )
         )
         memory.backend.related = lambda *_, **__: near  # type: ignore[attr-defined]
-        told = texts(memory.search("rota of May", user_id="bo", limit=10))
-    assert told[1:] == [f"Kim_{n} lives in Oslo" for n in (0, 3, 1, 2)]
+        told = texts(memory.search("rota of May", user_id="bo", limit=5))
+    assert told[1:] == [f"Kim_{n} lives in Oslo" for n in (0, 3)]
 
 
 def test_without_the_operator_they_are_not_found(memory: SupervisorMemory) -> None:
@@ -116,9 +116,25 @@ def test_every_candidate_is_accounted_for_once(memory: SupervisorMemory) -> None
     assert {each.reason for each in hits.considered if each.hit.path} <= {"joined"}
 
 
-def test_the_first_two_places_are_for_no_neighbour(memory: SupervisorMemory) -> None:
-    assert texts(memory.search(QUESTION, user_id="ada", limit=2)) == FACTS[:1]
-    assert texts(memory.search(QUESTION, user_id="ada", limit=3)) == FACTS[:2]
+def test_the_first_three_places_are_for_no_neighbour(memory: SupervisorMemory) -> None:
+    assert texts(memory.search(QUESTION, user_id="ada", limit=3)) == FACTS[:1]
+    assert texts(memory.search(QUESTION, user_id="ada", limit=4)) == FACTS[:2]
+
+
+def test_hits_are_told_in_the_order_of_their_scores() -> None:
+    near = {"Kim_0 lives in Oslo": 0.6, "Kim_1 has a boat": 0.7, "Kim_1 sails": 0.65}
+    with SupervisorMemory(Settings(embedding_model="none")) as memory:
+        memory.add_many([{"content": text} for text in ("The rota of May", *near)], user_id="bo", infer=False)
+        known = {record.content: record for record in memory.get_all(user_id="bo")}
+        hits = [
+            Hit(known[text], 0.0, {"walk": walk}, path=(Joint(text[:5], "Kim"),))
+            for text, walk in near.items()
+        ]
+        memory.backend.related = lambda *_, **__: Hits(tuple(hits))  # type: ignore[attr-defined]
+        found = memory.search("rota of May", user_id="bo", limit=10)
+    scores = [hit.score for hit in found]
+    assert len(found) == 4
+    assert scores == sorted(scores, reverse=True)
 
 
 def test_a_neighbour_takes_the_place_of_none_that_is_more_relevant() -> None:
@@ -162,8 +178,8 @@ def test_nothing_is_walked_where_no_neighbour_could_take_a_place() -> None:
         walks: list[object] = []
         walk = memory.backend.related  # type: ignore[attr-defined]
         memory.backend.related = lambda *args, **options: walks.append(args) or walk(*args, **options)  # type: ignore[attr-defined, func-returns-value]
-        full = memory.search("rota of week names", user_id="bo", limit=2)
-        assert (len(full), walks) == (2, [])
+        full = memory.search("rota of week names", user_id="bo", limit=3)
+        assert (len(full), walks) == (3, [])
         free = memory.search("rota of week names", user_id="bo", limit=10)
         assert len(walks) == 1
         assert "Kim_4 lives in Oslo" in texts(free)
@@ -202,12 +218,13 @@ def test_a_walk_that_takes_the_place_of_ours_has_a_thread_of_its_own_again(
     assert (texts(hits), hits.degraded) == (FACTS[:1], True)
 
 
+@every_case("parts", [{}, {"walk": "near"}, {"walk": None}, {"walk": float("nan")}, {"walk": -1.0}])
 def test_a_graph_database_that_says_not_how_near_is_told_so_and_takes_no_hit_away(
-    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture
+    memory: SupervisorMemory, caplog: pytest.LogCaptureFixture, parts: dict[str, float]
 ) -> None:
     class Bare:
         def related(self, *_: object, **__: object) -> Hits:
-            return Hits((Hit(memory.get_all(user_id="ada")[0], 0.9),))
+            return Hits((Hit(memory.get_all(user_id="ada")[0], 0.9, parts),))
 
         def __getattr__(self, name: str) -> object:
             return getattr(memory.backend, name)
@@ -215,7 +232,7 @@ def test_a_graph_database_that_says_not_how_near_is_told_so_and_takes_no_hit_awa
     with SupervisorMemory(Settings(embedding_model="none"), backend=Bare()) as other:  # type: ignore[arg-type]
         hits = other.search(QUESTION, user_id="ada")
     assert (texts(hits), hits.degraded) == (FACTS[:1], True)
-    assert "without the part 'walk'" in caplog.text
+    assert "without a part 'walk' in [0, 1]" in caplog.text
 
 
 def test_a_graph_database_that_hangs_takes_no_hit_away(memory: SupervisorMemory) -> None:

@@ -23,7 +23,7 @@ PLACES = 0.5
 """The share of the places that neighbours may take."""
 MOST = 5
 """So many neighbours at most, and so many hits that they are looked for of, the best."""
-FIRST = 2
+FIRST = 3
 """So many hits stay whatever is added."""
 NEAREST = 0.13
 """What it counts to be the best neighbour of a hit; see `benchmarks/tune_relations.py`."""
@@ -150,7 +150,8 @@ def _with(plan: Recalling, own: Sequence[Hit], reached: Sequence[Hit], view: Rea
     ids = {hit.record.id for hit in reached}
     known = {hit.record.id: hit for hit in (*(each.hit for each in plan.dropped), *plan.hits)}
     lowest = min((hit.score for hit in kept.hits if "standing" not in hit.parts), default=1.0)
-    added = [_scored(hit, known.get(hit.record.id), lowest, view) for hit in reached]
+    scored = (_scored(hit, known.get(hit.record.id), lowest, view) for hit in reached)
+    added = sorted(scored, key=lambda hit: -hit.score)
     dropped = tuple(each for each in kept.dropped if each.hit.record.id not in ids)
     return replace(kept.with_items((*kept.hits, *added)), dropped=dropped)
 
