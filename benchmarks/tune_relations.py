@@ -141,9 +141,7 @@ def main() -> None:
         key = each.language, each.hops, each.places
         before["without"][key].append(replace(each, near=Hits()).found(neighbours.NEAREST))
         before["with"][key].append(each.found(neighbours.NEAREST))
-    print(
-        "language hops places: share found, all found; without neighbours, by the weights of today, left out"
-    )
+    print("language hops places: share found, all found; without neighbours, by NEAREST, its world left out")
     for key, unseen in sorted(left_out(asked).items()):
         told_ = (before["without"][key], before["with"][key], unseen)
         figures = (f"{np.mean(some):.3f} {np.mean([each == 1 for each in some]):.3f}" for some in told_)

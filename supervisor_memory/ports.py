@@ -10,6 +10,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, Protocol, TypeVar
 
@@ -630,7 +631,7 @@ def _walked(value: object) -> Hits:
 
 
 def _is_share(value: object) -> bool:
-    return isinstance(value, int | float) and 0.0 <= value <= 1.0
+    return isinstance(value, Real) and 0.0 <= float(value) <= 1.0
 
 
 def _one_line(error: BaseException) -> str:

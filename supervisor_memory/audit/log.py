@@ -360,8 +360,10 @@ class AuditLog:
         return pseudonyms.run_name(self._session_key.encode(), run_id)
 
     def run_behind(self, pseudonym: str) -> str | None:
-        """The name in `access` and `notes` of the run with a pseudonym of the chain; None: no note of it is
-        kept, or its id is no code."""
+        """Find the run that a pseudonym of the chain stands for, as `access` and `notes` name it.
+
+        None: no note of it is kept, or its id is no code.
+        """
         if not pseudonyms.is_run_pseudonym(pseudonym):
             return None
         self.flush()

@@ -175,8 +175,10 @@ def has_another_subject(pair: Pair) -> bool:
 
 
 def is_of_a_trait(pair: Pair) -> bool:
-    """Whether one text says what a thing is, and the other what something of the thing is: my aide is a
-    nurse, my aide's home is Rome. In both languages the thing stands before what is its."""
+    """Whether only one of two texts is about the thing itself, the other about what belongs to it.
+
+    "My aide is a nurse", and "my aide's home is Rome". In both languages the thing stands before what is its.
+    """
     short, long = sorted((pair.old.said_to_be, pair.new.said_to_be), key=len)
     return 0 < len(short) < len(long) and long[: len(short)] == short
 

@@ -212,8 +212,7 @@ class _Walk:
 
     def _read(self, rows: Sequence[int]) -> Mapping[int, Start]:
         found: dict[int, Start] = {}
-        begun = {*self._begun.values()}
-        others = [row for row in rows if row not in begun]
+        others = [row for row in rows if row not in self._begun.values()]
         for first in range(0, len(others), GO_ON):  # no more records are read than that takes
             self._look(some := others[first : first + GO_ON])
             found |= {row: _start(self._known[row].content, row=row) for row in some if row in self._known}

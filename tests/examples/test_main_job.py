@@ -55,7 +55,7 @@ def memory() -> SupervisorMemory:
     return SupervisorMemory(Settings())
 
 
-@pytest.mark.one_in(12)
+@pytest.mark.one_in(8)
 @pytest.mark.parametrize(("fact", "question"), FACTS, ids=[fact for fact, _ in FACTS])
 def test_a_recalled_fact_and_a_pasted_one_give_the_same_answer(
     fact: str, question: str, memory: SupervisorMemory, output: Path

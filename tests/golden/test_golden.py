@@ -13,7 +13,7 @@ from tests.golden.files import FILES, HERE
 SHOWN = 30
 
 
-@pytest.mark.one_in(8)
+@pytest.mark.one_in(4)
 @pytest.mark.parametrize("name", FILES)
 def test_what_is_decided_has_not_changed(name: str) -> None:
     path = HERE / f"{name}.txt"

@@ -79,7 +79,7 @@ def _replaced(
 def _instead_of(
     messages: tuple[str, ...], candidate: Candidate, said: Remembering, view: Deciding
 ) -> Candidate:
-    """The candidate with the ids of those messages of which no record was made.
+    """Give the candidate the ids of those messages of which no record was made.
 
     Where one was made, the comparison with the record tells.
     """

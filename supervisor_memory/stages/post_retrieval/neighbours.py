@@ -22,7 +22,7 @@ from supervisor_memory.understand.lessons.lesson import GUIDELINE
 PLACES = 0.5
 """The share of the places that neighbours may take."""
 MOST = 5
-"""So many neighbours at most, and so many hits that they are looked for of, the best."""
+"""At most so many neighbours come, and so many hits, the best, are looked at for neighbours."""
 FIRST = 3
 """So many hits stay whatever is added."""
 NEAREST = 0.13
